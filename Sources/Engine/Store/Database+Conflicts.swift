@@ -40,7 +40,7 @@ extension Database {
         return try rows(
             "\(query) ORDER BY since, inode LIMIT :limit",
             Self.arguments(ancestor, ["limit": limit])
-        ).map { ($0[0], $0[1]) }
+        ) { ($0[0], $0[1]) }
     }
 
     // A cross join is not reordered: SQLite might look at all inodes first.

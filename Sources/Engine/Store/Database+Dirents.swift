@@ -13,12 +13,12 @@ struct Dirent {
 
 extension Database {
     func dirent(_ name: FileName, in parent: InodeNumber) throws -> Dirent? {
-        try row("\(Dirent.query) WHERE parent = ? AND name = ?", [parent, name]).map(Dirent.init)
+        try row("\(Dirent.query) WHERE parent = ? AND name = ?", [parent, name], Dirent.init)
     }
 
     /// Returns the name of an inode: the only one, as long as there are no hard links.
     func dirent(of inode: InodeNumber) throws -> Dirent? {
-        try row("\(Dirent.query) WHERE inode = ?", [inode]).map(Dirent.init)
+        try row("\(Dirent.query) WHERE inode = ?", [inode], Dirent.init)
     }
 
     func hasDirents(_ directory: InodeNumber) throws -> Bool {
@@ -32,7 +32,7 @@ extension Database {
             SELECT \(InodeRecord.columns) FROM dirents JOIN inodes ON inodes.id = dirents.inode
             WHERE parent = ? AND name = ?
             """, [parent, name]
-        ).map { InodeRecord($0) }
+        ) { InodeRecord($0) }
     }
 
     func entries(
@@ -44,7 +44,7 @@ extension Database {
             FROM dirents JOIN inodes ON inodes.id = dirents.inode
             WHERE parent = ? AND cookie > ? ORDER BY cookie LIMIT ?
             """, [directory, cookie, limit]
-        ).map { (Dirent($0), InodeRecord($0, from: 4)) }
+        ) { (Dirent($0), InodeRecord($0, from: 4)) }
     }
 
     /// Returns the files and directories among the `count` names after `cookie` that are known only
@@ -75,11 +75,11 @@ extension Database {
             ) AS next CROSS JOIN inodes ON inodes.id = next.inode
             WHERE kind = ? ORDER BY next.cookie LIMIT ?
             """, [directory, cookie, count, FileKind.directory, limit]
-        ).map { ($0[0], $0[1]) }
+        ) { ($0[0], $0[1]) }
     }
 
     func children(of directory: InodeNumber) throws -> [Dirent] {
-        try rows("\(Dirent.query) WHERE parent = ?", [directory]).map(Dirent.init)
+        try rows("\(Dirent.query) WHERE parent = ?", [directory], Dirent.init)
     }
 
     /// Adds a name for a stored inode. The directory's times change to `now`.

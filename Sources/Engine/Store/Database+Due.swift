@@ -68,7 +68,7 @@ extension Database {
             WHERE \(reason.condition) AND \(reason.key) \(comparison)
             ORDER BY \(reason.key), inode LIMIT ?3
             """, [last.key, last.inode, limit]
-        ).map { ($0[$0.count - 1], PendingRecord($0)) }
+        ) { ($0[$0.count - 1], PendingRecord($0)) }
     }
 
     /// Returns the inode that is due first, except some.

@@ -13,8 +13,9 @@ struct LocalFile {
 
 extension Database {
     func inode(_ number: InodeNumber) throws -> InodeRecord? {
-        try row("SELECT \(InodeRecord.columns) FROM inodes WHERE id = ?", [number])
-            .map { InodeRecord($0) }
+        try row("SELECT \(InodeRecord.columns) FROM inodes WHERE id = ?", [number]) {
+            InodeRecord($0)
+        }
     }
 
     /// - Throws: `.changedRemotely` if it does not exist any more: a caller that knows the number
@@ -241,7 +242,7 @@ extension Database {
             FROM local_bytes CROSS JOIN dirents ON dirents.inode = local_bytes.inode
             WHERE local_bytes.inode > ? ORDER BY local_bytes.inode LIMIT ?
             """, [last, limit]
-        ).map { LocalFile(inode: $0[0], bytes: UInt64(stored: $0[1]), parent: $0[2]) }
+        ) { LocalFile(inode: $0[0], bytes: UInt64(stored: $0[1]), parent: $0[2]) }
     }
 
     /// Records the space that a file's content takes on the disk.
@@ -293,7 +294,7 @@ extension Database {
             WHERE id IN (SELECT value FROM json_each(?)) AND presence > 0 AND \(condition)
             ORDER BY id
             """, [Self.list(numbers)]
-        ).map { (inode: $0[0] as InodeNumber, bytes: UInt64(stored: $0[1] ?? 0)) }
+        ) { (inode: $0[0] as InodeNumber, bytes: UInt64(stored: $0[1] ?? 0)) }
         if found.isEmpty { return [] }
         let list = Self.list(found.map(\.inode))
         let isListed = "IN (SELECT value FROM json_each(?))"
@@ -314,6 +315,6 @@ extension Database {
                 AND id NOT IN (SELECT inode FROM pending)
             ORDER BY accessed, id LIMIT ?
             """, [last.accessed, last.inode, limit]
-        ).map { ($0[0], $0[1], UInt64(stored: $0[2] ?? 0)) }
+        ) { ($0[0], $0[1], UInt64(stored: $0[2] ?? 0)) }
     }
 }

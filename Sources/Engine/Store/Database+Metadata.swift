@@ -26,7 +26,7 @@ extension Database {
                 \(SyncedRecord.columns), \(InodeRecord.columns)
             FROM inodes JOIN synced ON synced.inode = inodes.id WHERE inodes.id = ?
             """, [inode]
-        ).map { row in
+        ) { row in
             LookedAtRecord(
                 record: InodeRecord(row, from: 10), synced: SyncedRecord(row, from: 2),
                 hasIntent: row[0], isObserved: row[1])

@@ -32,7 +32,7 @@ extension Database {
                     AND intents.parent = ?1 AND intents.name = folded_names.name))
             ORDER BY inode
             """, [parent, name]
-        ).map { row in
+        ) { row in
             guard let side = Namesake.Side(rawValue: row[0]) else {
                 preconditionFailure("a name is indexed as \(row[0] as Int64)")
             }

@@ -83,8 +83,9 @@ extension Database {
         """
 
     func pending(_ inode: InodeNumber) throws -> PendingRecord? {
-        try row("SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?", [inode])
-            .map(PendingRecord.init)
+        try row(
+            "SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?", [inode],
+            PendingRecord.init)
     }
 
     /// Returns pending inodes at or below an inode, by the local path, or by the remote one for
@@ -124,8 +125,7 @@ extension Database {
             \(Self.below(ancestor))
             SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor)) AND \(condition)
             ORDER BY \(order) LIMIT :limit
-            """, Self.arguments(ancestor, ["limit": limit])
-        ).map(PendingRecord.init)
+            """, Self.arguments(ancestor, ["limit": limit]), PendingRecord.init)
     }
 
     /// For the root, this takes as long as there are held deletions.

@@ -15,8 +15,9 @@ extension Database {
     }
 
     func discarded(_ inode: InodeNumber) throws -> DiscardedRecord? {
-        try row("SELECT name, time FROM discarded WHERE inode = ?", [inode])
-            .map { DiscardedRecord(name: $0[0], time: $0[1]) }
+        try row("SELECT name, time FROM discarded WHERE inode = ?", [inode]) {
+            DiscardedRecord(name: $0[0], time: $0[1])
+        }
     }
 
     /// Removes the rows of files that may be torn after a power failure: these are not worth

@@ -36,7 +36,7 @@ extension Database {
                 expected, nonce
             FROM intents WHERE inode = ?
             """, [inode]
-        ).map { IntentRecord($0) }
+        ) { IntentRecord($0) }
     }
 
     /// Returns the inode that may have taken a name on the remote.

@@ -34,4 +34,24 @@ extension Database {
     func rows(_ sql: String, _ arguments: StatementArguments = []) throws -> [Row] {
         try Row.fetchAll(cachedStatement(sql: sql), arguments: arguments)
     }
+
+    /// Returns the first row, decoded from the statement: to copy its columns takes longer.
+    func row<Value>(
+        _ sql: String, _ arguments: StatementArguments = [], _ decode: (Row) throws -> Value
+    ) throws -> Value? {
+        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
+        return try cursor.next().map(decode)
+    }
+
+    /// Returns all rows, decoded from the statement.
+    ///
+    /// - Parameter decode: Runs no statement with the same text.
+    func rows<Value>(
+        _ sql: String, _ arguments: StatementArguments = [], _ decode: (Row) throws -> Value
+    ) throws -> [Value] {
+        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
+        var values: [Value] = []
+        while let row = try cursor.next() { try values.append(decode(row)) }
+        return values
+    }
 }

@@ -40,8 +40,9 @@ struct RemoteName {
 
 extension Database {
     func synced(_ inode: InodeNumber) throws -> SyncedRecord? {
-        try row("SELECT \(SyncedRecord.columns) FROM synced WHERE inode = ?", [inode])
-            .map { SyncedRecord($0) }
+        try row("SELECT \(SyncedRecord.columns) FROM synced WHERE inode = ?", [inode]) {
+            SyncedRecord($0)
+        }
     }
 
     /// Returns the known states of names in a directory on the remote, with a single query.
@@ -76,7 +77,7 @@ extension Database {
             WHERE EXISTS (SELECT 1 FROM synced WHERE parent = :parent AND name = \(PackedNames.name))
             OR EXISTS (SELECT 1 FROM dirents WHERE parent = :parent AND name = \(PackedNames.name))
             """, PackedNames(names).arguments(["parent": parent])
-        ).map { $0[0] }
+        ) { $0[0] }
     }
 
     /// Returns the inode that has a name on the remote.
@@ -93,7 +94,7 @@ extension Database {
             SELECT inode, name FROM synced WHERE parent = ? AND NOT EXISTS (
                 SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
             """, [parent]
-        ).map { ($0[0], $0[1]) }
+        ) { ($0[0], $0[1]) }
     }
 
     /// Returns part of the contents of a directory on the remote, without objects seen to be
@@ -109,7 +110,7 @@ extension Database {
                 SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
             ORDER BY name LIMIT ?
             """, [parent, last.map { Data($0.bytes) } ?? Data(), limit]
-        ).map { RemoteName(inode: $0[0], name: $0[1]) }
+        ) { RemoteName(inode: $0[0], name: $0[1]) }
     }
 
     /// Returns the inodes whose name is in a directory on both sides, in the order of its entries.
@@ -122,7 +123,7 @@ extension Database {
             WHERE dirents.parent = ?1 AND synced.parent = ?1 AND cookie > ?2
             ORDER BY cookie LIMIT ?3
             """, [parent, cookie, limit]
-        ).map { ($0[0], $0[1]) }
+        ) { ($0[0], $0[1]) }
     }
 
     /// Whether a directory has an entry only on the local side.
@@ -188,7 +189,7 @@ extension Database {
             SELECT gone, kind, etag, size, modified, mode, target, has_metadata, xattrs
             FROM remote WHERE inode = ?
             """, [inode]
-        ).map { RemoteObservation($0, name: name) }
+        ) { RemoteObservation($0, name: name) }
     }
 
     /// Whether an object other than the agreed one was observed in an inode's place.
@@ -207,7 +208,7 @@ extension Database {
             AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = remote.inode)
             ORDER BY dirents.name
             """, [directory]
-        ).map { RemoteName(inode: $0[0], name: $0[1]) }
+        ) { RemoteName(inode: $0[0], name: $0[1]) }
     }
 
     func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {

@@ -17,8 +17,9 @@ struct UploadRecord: Hashable {
 
 extension Database {
     func upload(of inode: InodeNumber) throws -> UploadRecord? {
-        try row("SELECT generation, key, base, token FROM uploads WHERE inode = ?", [inode])
-            .map(UploadRecord.init)
+        try row(
+            "SELECT generation, key, base, token FROM uploads WHERE inode = ?", [inode],
+            UploadRecord.init)
     }
 
     func setUpload(_ upload: UploadRecord, of inode: InodeNumber) throws {
@@ -39,7 +40,7 @@ extension Database {
             SELECT generation, key, base, token, inode FROM uploads
             WHERE inode NOT IN (SELECT inode FROM pending) ORDER BY random() LIMIT ?
             """, [limit]
-        ).map { ($0[4], UploadRecord($0)) }
+        ) { ($0[4], UploadRecord($0)) }
     }
 }
 
