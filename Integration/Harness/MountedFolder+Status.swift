@@ -29,9 +29,15 @@ struct MountReport: Decodable {
         var path: String
     }
 
+    struct Passthrough: Decodable {
+        var used: Bool
+        var reason: String?
+    }
+
     var counts: Counts
     var items: [Item]
     var lostAndFound: LostAndFound?
+    var passthrough: Passthrough?
 
     func item(_ path: String) -> Item? { items.first { $0.path == path } }
 

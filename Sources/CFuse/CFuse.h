@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
@@ -76,6 +77,8 @@ struct apus_reply_header {
 };
 struct apus_init_answer {
     uint32_t major, minor, max_readahead, flags;
+    uint32_t limits[4];
+    uint32_t flags2, max_stack_depth;
 };
 
 // Whether an answer is the one to INIT: the first request, which has the lowest number.
@@ -89,15 +92,33 @@ static inline int apus_is_init_answer(const struct iovec *parts, int count) {
     return (header.unique == 1 || header.unique == 2) && header.error == 0 && answer.major == 7;
 }
 
-static inline ssize_t apus_write_parts(int fd, struct iovec *parts, int count, void *userdata) {
-    const uint32_t parallel_dirops = 1u << 18, handle_killpriv_v2 = 1u << 28;
-    (void)userdata;
-    if (apus_is_init_answer(parts, count)) {
-        struct apus_init_answer answer;
-        memcpy(&answer, parts[1].iov_base, sizeof(answer));
-        answer.flags |= parallel_dirops | handle_killpriv_v2;
-        memcpy(parts[1].iov_base, &answer, sizeof(answer));
+static inline void apus_complete_init_answer(struct iovec *parts, int count, int lends) {
+    const uint32_t parallel_dirops = 1u << 18, handle_killpriv_v2 = 1u << 28, extended = 1u << 30;
+    // FUSE_PASSTHROUGH is bit 37 of all flags.
+    const uint32_t passthrough = 1u << 5;
+    if (!apus_is_init_answer(parts, count)) return;
+    struct apus_init_answer answer;
+    memcpy(&answer, parts[1].iov_base, sizeof(answer));
+    answer.flags |= parallel_dirops | handle_killpriv_v2;
+    if (lends) {
+        answer.flags |= extended;
+        answer.flags2 |= passthrough;
+        // Of the file system with the files: not one that is stacked on others itself.
+        answer.max_stack_depth = 1;
     }
+    memcpy(parts[1].iov_base, &answer, sizeof(answer));
+}
+
+static inline ssize_t apus_write_parts(int fd, struct iovec *parts, int count, void *userdata) {
+    (void)userdata;
+    apus_complete_init_answer(parts, count, 0);
+    return writev(fd, parts, count);
+}
+
+static inline ssize_t apus_write_parts_lending(
+    int fd, struct iovec *parts, int count, void *userdata) {
+    (void)userdata;
+    apus_complete_init_answer(parts, count, 1);
     return writev(fd, parts, count);
 }
 
@@ -145,23 +166,61 @@ static inline ssize_t apus_splice(
 }
 #endif
 
-// Has a mounted session answer INIT with these flags. Without them the mount works too; so the only
-// failure, a lack of memory, is ignored.
-static inline void apus_session_complete_init(struct fuse_session *session) {
+// Has a mounted session answer INIT with these flags, and ask for passthrough too if it lends files.
+// Without them the mount works too.
+//
+// Returns whether it does; false for another version of the library, or for lack of memory.
+static inline int apus_session_complete_init(struct fuse_session *session, int lends) {
 #if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
     // The version of the library in use, which may be newer than its header.
-    if (fuse_version() >= FUSE_MAKE_VERSION(3, 17)) return;
+    if (fuse_version() >= FUSE_MAKE_VERSION(3, 17)) return 0;
     const struct fuse_custom_io io = {
-        .writev = apus_write_parts, .read = apus_read_request,
+        .writev = lends ? apus_write_parts_lending : apus_write_parts, .read = apus_read_request,
         .splice_receive = apus_splice, .splice_send = apus_splice};
 #if FUSE_USE_VERSION >= FUSE_MAKE_VERSION(3, 17)
-    (void)fuse_session_custom_io(session, &io, sizeof(io), fuse_session_fd(session));
+    return fuse_session_custom_io(session, &io, sizeof(io), fuse_session_fd(session)) == 0;
 #else
-    (void)fuse_session_custom_io(session, &io, fuse_session_fd(session));
+    return fuse_session_custom_io(session, &io, fuse_session_fd(session)) == 0;
 #endif
 #else
-    (void)session;
+    (void)session, (void)lends;
+    return 0;
 #endif
+}
+
+// Gives a session's kernel side a file to read by itself. Linux: FUSE_DEV_IOC_BACKING_OPEN, from 6.9 on;
+// the kernel keeps its own reference to the file.
+//
+// Returns an identifier, which is positive, or the negative of an errno.
+static inline int apus_backing_open(struct fuse_session *session, int file) {
+    const struct apus_backing_map {
+        int32_t fd;
+        uint32_t flags;
+        uint64_t padding;
+    } map = {.fd = file};
+    int identifier = ioctl(fuse_session_fd(session), _IOW(229, 1, struct apus_backing_map), &map);
+    return identifier < 0 ? -errno : identifier;
+}
+
+// Ends the use of an identifier for further opens. Linux: FUSE_DEV_IOC_BACKING_CLOSE.
+static inline void apus_backing_close(struct fuse_session *session, int identifier) {
+    const uint32_t number = (uint32_t)identifier;
+    (void)ioctl(fuse_session_fd(session), _IOW(229, 2, uint32_t), &number);
+}
+
+// Answers OPEN: the kernel reads the handle's file by itself, or, if `asks`, only maps it by itself.
+// Linux: FOPEN_PASSTHROUGH, for which libfuse before 3.17 has no field.
+static inline int apus_reply_lent(fuse_req_t request, uint64_t handle, int identifier, int asks) {
+    const uint32_t direct_io = 1u << 0, no_flush = 1u << 5, passthrough = 1u << 7;
+    const struct {
+        uint64_t handle;
+        uint32_t flags;
+        int32_t identifier;
+    } answer = {
+        .handle = handle,
+        .flags = passthrough | no_flush | (asks ? direct_io : 0),
+        .identifier = identifier};
+    return fuse_reply_buf(request, (const char *)&answer, sizeof(answer));
 }
 
 // Makes a mount's names invalid, so that the kernel asks again for each that it uses. Linux:
@@ -185,7 +244,8 @@ static inline void apus_file_info_set_noflush(struct fuse_file_info *info) {
 #endif
 }
 
-// Linux: RENAME_NOREPLACE, hidden behind _GNU_SOURCE.
+// Linux: O_DIRECT and RENAME_NOREPLACE, hidden behind _GNU_SOURCE.
+static const int apus_o_direct = __O_DIRECT;
 static const unsigned int apus_rename_noreplace = 1;
 
 // Linux: the numbers of the system calls that tell where a symbolic link points; newer machines have

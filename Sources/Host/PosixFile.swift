@@ -112,6 +112,15 @@ package final class PosixFile: DiskFile {
         }
     }
 
+    package func isOpenElsewhere() -> Bool? {
+        let result = try? withDescriptor("ask for a lease of \"\(path)\"") {
+            (descriptor) throws(SystemError) in
+            apus_is_open_elsewhere(descriptor.rawValue)
+        }
+        guard let result, result >= 0 else { return nil }
+        return result == 1
+    }
+
     package func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
         try withDescriptor("set the extended attributes of \"\(path)\"") {
             (descriptor) throws(SystemError) in

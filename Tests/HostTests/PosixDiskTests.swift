@@ -45,6 +45,19 @@ import Testing
         #expect(pages.count { $0 & 1 == 1 } <= (1 << 20) / Int(getpagesize()))
     }
 
+    @Test func `a file that is open or mapped elsewhere is known`() throws {
+        let file = try PosixDisk(directory: directory.path).open(DiskPath("content/00/2a"))
+        try file.truncate(to: 4_096)
+        #expect(file.isOpenElsewhere() == false)
+        let descriptor = open("\(directory.path)/content/00/2a", O_RDONLY)
+        #expect(file.isOpenElsewhere() == true)
+        let start = try #require(mmap(nil, 4_096, PROT_READ, MAP_SHARED, descriptor, 0))
+        close(descriptor)
+        #expect(file.isOpenElsewhere() == true)
+        munmap(start, 4_096)
+        #expect(file.isOpenElsewhere() == false)
+    }
+
     @Test func `extended attributes are added to existing ones and move with the file`() throws {
         let disk = try PosixDisk(directory: directory.path)
         let file = try disk.open(DiskPath("content/00/2a"))

@@ -21,6 +21,7 @@ struct RequestServerTests {
                 syncThreads: ThreadAllowance(1),
                 notifier: KernelNotifier(logger: Logger(label: "test")), timeouts: CacheTimeouts(),
                 readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
+                lender: Lender(isReadOnly: false, logger: Logger(label: "test")),
                 cachesSymlinks: false, logger: Logger(label: "test"))
             let runs = Mutex(0)
             let list = { @Sendable () throws(Blocked) in

@@ -3,6 +3,8 @@
 // from any thread and reports failure by -1 and errno.
 #pragma once
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/stat.h>
 #include <malloc.h>
@@ -77,6 +79,20 @@ static inline ssize_t apus_copy_range(
 static inline int apus_punch_hole(int descriptor, int64_t offset, int64_t count) {
     const int keep_size = 0x01, punch_hole = 0x02;
     return (int)syscall(SYS_fallocate, descriptor, keep_size | punch_hole, offset, count);
+}
+
+/// Whether a file is open beside `descriptor`, here or in another process. fcntl(2), F_SETLEASE: a lease
+/// for writing is only granted to the sole user. It is given back at once; whoever opens the file
+/// meanwhile waits, and this process gets SIGIO.
+///
+/// Returns 1, 0, or -1 if the file system has no leases.
+static inline int apus_is_open_elsewhere(int descriptor) {
+    const int set_lease = 1024;
+    if (fcntl(descriptor, set_lease, F_WRLCK) == 0) {
+        fcntl(descriptor, set_lease, F_UNLCK);
+        return 0;
+    }
+    return errno == EAGAIN ? 1 : -1;
 }
 
 /// syncfs(2): puts all of a file system on the disk, the one that holds an open file.

@@ -19,6 +19,8 @@ func runDaemon(
     let logger = Logger(label: "apus")
     // The mount outlives its terminal and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
+    // See `DiskFile.isOpenElsewhere`.
+    signal(SIGIO, SIG_IGN)
     chdir("/")
     MemoryArenas.limit()
     DatabaseFiles.register()

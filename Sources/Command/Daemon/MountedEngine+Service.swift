@@ -41,6 +41,7 @@ extension MountedEngine {
             }
             report.limitItems(toBytes: Self.itemBytesMax)
             report.lostAndFound = lostAndFound
+            report.passthrough = PassthroughStatus(lending)
             return report
         }
     }

@@ -121,6 +121,9 @@ final class MountedEngine: MountService {
         return configuration
     }
 
+    /// Whether the kernel reads whole local files by itself.
+    var lending: Lending { session.lending }
+
     // MARK: Serving
 
     /// Mounts, serves the kernel and the remote, and returns once the folder is unmounted: by

@@ -23,10 +23,12 @@ package struct StatusReport: Codable, Hashable, Sendable {
     /// The number of files whose bytes the local disk has failed to store, and which are not uploaded
     /// yet; nil if there are none.
     package var unstored: UInt64?
+    /// Whether the kernel reads local files by itself; nil from a daemon of an earlier version.
+    package var passthrough: PassthroughStatus?
 
     private enum CodingKeys: String, CodingKey {
         case mountPoint, source, stateDirectory, cacheBytesMax, since, counts, remote, items,
-            lostAndFound, unstored
+            lostAndFound, unstored, passthrough
         case isTruncated = "truncated"
     }
 }
@@ -74,6 +76,27 @@ package struct LostAndFound: Codable, Hashable, Sendable {
     package init(files: UInt64, path: String) {
         self.files = files
         self.path = path
+    }
+}
+
+/// Whether the kernel reads local files by itself, without the daemon.
+package struct PassthroughStatus: Codable, Hashable, Sendable {
+    package var isUsed: Bool
+    /// The reason why not; nil if it does.
+    package var reason: String?
+    /// Whether the reason is something other than the options of the mount.
+    @OmittedIfFalse package var isHindered = false
+
+    package init(isUsed: Bool, reason: String? = nil, isHindered: Bool = false) {
+        self.isUsed = isUsed
+        self.reason = reason
+        self.isHindered = isHindered
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case reason
+        case isUsed = "used"
+        case isHindered = "hindered"
     }
 }
 

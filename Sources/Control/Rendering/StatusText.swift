@@ -50,6 +50,9 @@ extension StatusReport {
                     + "\(counted(unstored, "file", "files")); only an upload makes "
                     + (unstored == 1 ? "it safe" : "them safe"))
         }
+        if let passthrough, passthrough.isHindered, let reason = passthrough.reason {
+            lines.append("  Local files are read through the daemon, more slowly: \(reason)")
+        }
         lines.append(summary)
         if let columns = extent.columns { lines = lines.flatMap { $0.wrapped(to: columns) } }
         let shown = shown(extent)

@@ -50,6 +50,19 @@ extension ContentStore {
         }
     }
 
+    /// Returns all bytes of an open file, which stay local while the lease is held.
+    ///
+    /// - Returns: nil if they are not all local, or may change.
+    func lend(_ file: OpenFile, bytesMin: UInt64) -> ReadableRange? {
+        file.state.withLock { state in
+            guard state.size >= bytesMin, state.stored == .whole, state.isWhole, state.isUnchanged,
+                state.inFlight.isEmpty, let count = Int(exactly: state.size)
+            else { return nil }
+            let lease = ReadLease(0..<state.size, of: file, &state)
+            return ReadableRange(file: state.file, count: count, lease: lease)
+        }
+    }
+
     private func wantsMore(_ state: OpenFile.State) -> Bool {
         guard state.stored != .whole, !state.ahead.isQueued, !state.isWhole else { return false }
         let limits = space.cache.aheadLimits(hasRoom: true)

@@ -153,8 +153,7 @@ struct ContentStore: Sendable {
         if record.presence == .remote, durability.isEvictionUnsynced(inode) {
             try durability.keepEvictionsSafe()
         }
-        let file = try onDisk(
-            "open the content of inode \(inode)", do: disk.open(StateFiles.content(of: inode)))
+        var file = try openContent(of: inode)
         let status = try onDisk("read the content size of inode \(inode)", do: file.status())
         let length = status.size
         if length > 0, try isForeign(record) {
@@ -166,6 +165,13 @@ struct ContentStore: Sendable {
             // A power cut may bring back an evicted file without its bytes.
             if try space.forgetLost(inode, contentSize: length) { return try load(inode) }
             throw try damaged(record, length: length)
+        }
+        if record.presence == .remote, status.allocatedBytes > 0 {
+            // Evicted, but not removed yet. A program may still have it mapped.
+            try onDisk(
+                "remove the content of inode \(inode)",
+                do: disk.remove(StateFiles.content(of: inode)))
+            file = try openContent(of: inode)
         }
         // While it is being written, its size is the length that the last writer reached (I1).
         let size = record.presence == .whole && record.isWriting ? length : record.size
@@ -194,6 +200,11 @@ struct ContentStore: Sendable {
         return OpenFile(
             inode: inode, accessed: record.accessed,
             mayHaveSetID: record.mode.withoutSetID != record.mode, state: state)
+    }
+
+    private func openContent(of inode: InodeNumber) throws(Blocked) -> any DiskFile {
+        try onDisk(
+            "open the content of inode \(inode)", do: disk.open(StateFiles.content(of: inode)))
     }
 
     /// Whether a content file cannot be of this version of a file, as the database was damaged: its bytes

@@ -72,7 +72,11 @@ extension Space {
                 at: clock.uptime)
             let dropped = Self.droppable(state, except: used, atLeast: wanted)
             let bytes = dropped.reduce(0) { $0 + UInt64($1.count) }
-            guard bytes >= minimum, try forget(dropped, of: file.inode, &state) else { return 0 }
+            // A program may still have the file mapped, or open since a mount that has ended: it would
+            // read zeros. There is no such question for a lent file, which the kernel may be opening.
+            guard bytes > 0, bytes >= minimum, state.file.isOpenElsewhere() != true,
+                try forget(dropped, of: file.inode, &state)
+            else { return 0 }
             // Bytes that have arrived since the last measurement are not those that remain.
             cache.measure(&state)
             let before = state.bytesUsed

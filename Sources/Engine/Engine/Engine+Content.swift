@@ -140,6 +140,18 @@ extension Engine {
         guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
     }
 
+    /// Returns the whole content of an open file, for the kernel to read by itself. All of it stays local
+    /// while the lease is held, and does not change.
+    ///
+    /// - Parameter bytesMin: The minimum size of the file.
+    /// - Returns: nil if the file may be written here, or its bytes are not all local and checked.
+    package func lend(_ inode: InodeNumber, bytesMin: UInt64) -> ReadableRange? {
+        guard configuration.isReadOnly, let file = local.files.existing(inode),
+            !transfer.downloader.wholeFileCheck.isAwaited(inode)
+        else { return nil }
+        return local.content.lend(file, bytesMin: bytesMin)
+    }
+
     /// Returns a public address of an item as it is on the remote.
     ///
     /// - Throws: `.busy` while the item or its place has changes that are not uploaded yet;

@@ -43,6 +43,11 @@ struct WholeFileCheck: Sendable {
         if queue.withLock({ $0.add(inode) }) { signal.notify() }
     }
 
+    /// Whether the bytes of a file may turn out to be damaged.
+    func isAwaited(_ inode: InodeNumber) -> Bool {
+        queue.withLock { $0.contains(inode) }
+    }
+
     /// Checks files, one after the other, until the calling task is cancelled.
     func run() async {
         while !Task.isCancelled {

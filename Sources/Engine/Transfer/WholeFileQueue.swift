@@ -34,8 +34,14 @@ struct WholeFileQueue {
         return true
     }
 
-    /// Removes the first file that is due.
+    /// Whether a file waits for its check, or is being checked.
+    func contains(_ inode: InodeNumber) -> Bool {
+        current?.inode == inode || entries.contains { $0.inode == inode }
+    }
+
+    /// Removes the first file that is due. The check before it has ended.
     mutating func next(at now: Duration) -> Next {
+        current = nil
         if let index = entries.firstIndex(where: { $0.due <= now }) {
             let entry = entries.remove(at: index)
             current = entry

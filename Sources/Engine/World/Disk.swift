@@ -110,10 +110,18 @@ package protocol DiskFile: AnyObject, Sendable {
     /// Tells whether the file has holes that are about to be written, so that reading ahead of a reader
     /// would fill memory with their zeros. Linux: `POSIX_FADV_RANDOM`.
     func expectHoles(_ hasHoles: Bool)
+
+    /// Whether a program has the file open or mapped, as the kernel lets it read the bytes without
+    /// this process. Linux: `F_SETLEASE`.
+    ///
+    /// - Returns: nil if the file system cannot tell.
+    func isOpenElsewhere() -> Bool?
 }
 
 extension DiskFile {
     package func expectHoles(_ hasHoles: Bool) {}
+
+    package func isOpenElsewhere() -> Bool? { nil }
 }
 
 /// A file descriptor that stays open during the lifetime of this object.

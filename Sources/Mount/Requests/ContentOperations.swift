@@ -17,13 +17,7 @@ extension fuse_lowlevel_ops {
                     inode, access: access, truncating: flags & O_TRUNC != 0,
                     clearsSetID: clearsSetID)
             } answer: { request, _ in
-                let (engine, inode) = (request.server.engine, request.inode)
-                var info = fuse_file_info(access)
-                if access == .read, engine.hasLostBytes(inode) { info.direct_io = 1 }
-                // Interrupted in between: no RELEASE will come.
-                if !request.reply.opened(info) {
-                    engine.release(inode, access: access)
-                }
+                request.answerOpened(access, flags: flags)
             }
         }
         create = { request, parent, name, mode, info in
@@ -45,7 +39,7 @@ extension fuse_lowlevel_ops {
         release = { request, inode, info in
             let request = Request(request, "release", inode)
             request.trace()
-            request.server.engine.release(
+            request.server.release(
                 request.inode, access: FileAccess(handle: info!.pointee.fh))
             request.reply.succeed()
         }
@@ -71,7 +65,33 @@ extension fuse_lowlevel_ops {
     }
 }
 
+extension RequestServer {
+    /// Releases a handle. Mounts that lend files create none, so each was opened.
+    fileprivate func release(_ inode: InodeNumber, access: FileAccess) {
+        lender.close(inode)
+        engine.release(inode, access: access)
+    }
+}
+
 extension Request {
+    /// Answers with a handle of a file that was opened.
+    ///
+    /// - Parameter flags: Those of `open`.
+    fileprivate consuming func answerOpened(_ access: FileAccess, flags: CInt) {
+        let (server, inode) = (server, inode)
+        let isDirect = flags & apus_o_direct != 0
+        let isOpened: Bool
+        if let file = server.lender.open(inode, of: server.engine, isDirect: isDirect) {
+            isOpened = reply.lent(access, file, asks: isDirect)
+        } else {
+            var info = fuse_file_info(access)
+            if access == .read, server.engine.hasLostBytes(inode) { info.direct_io = 1 }
+            isOpened = reply.opened(info)
+        }
+        // Interrupted in between: no RELEASE will come.
+        if !isOpened { server.release(inode, access: access) }
+    }
+
     /// - Parameter flags: Those of `open`.
     fileprivate consuming func create(_ name: FileName, mode: mode_t, flags: CInt) {
         server.readAhead.applyOnce()

@@ -78,6 +78,16 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse accepts a repl
         return result == 0
     }
 
+    /// - Parameters:
+    ///   - file: The number by which the kernel knows the file that it is to read by itself.
+    ///   - asks: Whether it is to send requests nevertheless, except for memory maps.
+    /// - Returns: Whether the kernel accepted it; only then does it send a RELEASE.
+    consuming func lent(_ access: FileAccess, _ file: CInt, asks: Bool) -> Bool {
+        let result = apus_reply_lent(request, access.rawValue, file, asks ? 1 : 0)
+        discard self
+        return result == 0
+    }
+
     /// - Parameter timeout: How long the kernel may cache them, in seconds.
     consuming func attributes(_ attributes: Attributes, timeout: Double) {
         var status = attributes.status

@@ -13,6 +13,7 @@ final class RequestServer: Sendable {
     let notifier: KernelNotifier
     let timeouts: CacheTimeouts
     let readAhead: ReadAhead
+    let lender: Lender
     let cachesSymlinks: Bool
     let logger: Logger
     /// Read once, so that tracing costs one branch per request while it is off.
@@ -22,7 +23,7 @@ final class RequestServer: Sendable {
 
     init(
         engine: Engine, tasks: RequestTasks, syncs: RequestTasks, syncThreads: ThreadAllowance,
-        notifier: KernelNotifier, timeouts: CacheTimeouts, readAhead: ReadAhead,
+        notifier: KernelNotifier, timeouts: CacheTimeouts, readAhead: ReadAhead, lender: Lender,
         cachesSymlinks: Bool, logger: Logger
     ) {
         self.engine = engine
@@ -32,6 +33,7 @@ final class RequestServer: Sendable {
         self.notifier = notifier
         self.timeouts = timeouts
         self.readAhead = readAhead
+        self.lender = lender
         self.cachesSymlinks = cachesSymlinks
         self.logger = logger
         isTracing = logger.logLevel <= .trace

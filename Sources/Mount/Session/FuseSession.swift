@@ -45,6 +45,7 @@ package final class FuseSession: Sendable {
             syncThreads: ThreadAllowance(options.threadsMax / 2), notifier: notifier,
             timeouts: options.timeouts,
             readAhead: ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint),
+            lender: Lender(isReadOnly: options.isReadOnly, logger: logger),
             cachesSymlinks: options.cachesSymlinks, logger: logger)
         engine.attach(notifier)
     }
@@ -53,6 +54,9 @@ package final class FuseSession: Sendable {
         // Mounted but never run: no request would be answered.
         if case .mounted(let handle) = state.withLock({ $0 }) { handle.end() }
     }
+
+    /// Whether the kernel reads whole local files by itself.
+    package var lending: Lending { server.lender.lending }
 
     /// Mounts; from then on requests wait for ``run()``. Call once.
     package func mount() throws(MountError) {
@@ -66,8 +70,10 @@ package final class FuseSession: Sendable {
             fuse_session_destroy(session)
             throw diagnostics.error("cannot mount on \(options.mountPoint)")
         }
-        apus_session_complete_init(session)
-        state.withLock { $0 = .mounted(SessionHandle(session: session)) }
+        let handle = SessionHandle(session: session)
+        let isComplete = apus_session_complete_init(session, server.lender.isWanted ? 1 : 0) != 0
+        server.lender.attach(handle, isNegotiated: isComplete)
+        state.withLock { $0 = .mounted(handle) }
         logger.info(
             "mounted",
             metadata: ["mountPoint": "\(options.mountPoint)", "source": "\(options.source)"])
