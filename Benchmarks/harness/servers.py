@@ -95,6 +95,7 @@ class WebDAV:
             ["/usr/sbin/apache2", "-f", settings, "-DFOREGROUND"],
             os.path.join(run_directory, "output"),
         )
+        self.program = program
         scope.add(program.stop)
         await_port(program, self.port)
 
