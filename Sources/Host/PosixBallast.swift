@@ -1,3 +1,4 @@
+import CLinux
 package import Engine
 import Glibc
 import Synchronization
