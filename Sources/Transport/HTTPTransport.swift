@@ -14,12 +14,13 @@ import Synchronization
 package final class HTTPTransport: Sendable {
     private let options: TransportOptions
     private let shared: TransportThread
-    private let bodies = BodyPool()
+    private let bodies: BodyPool
     /// The known schemes of hosts that are sent negotiated credentials, by origin.
     private let schemes = Mutex<[String: AuthenticationScheme]>([:])
 
     package init(_ options: TransportOptions = TransportOptions()) {
         self.options = options
+        bodies = BodyPool(waitingBytesMax: options.waitingBytesMax)
         let shared = TransportThread(options)
         self.shared = shared
         let thread = Thread { shared.run() }

@@ -16,6 +16,8 @@ package struct TransportOptions: Sendable {
     package var requestsPerHost = HostLimit.Bounds(start: 8, max: 64)
     /// The same for requests with short answers and without a body; nil for ``requestsPerHost``.
     package var queriesPerHost: HostLimit.Bounds? = .init(start: 8, max: 256, pace: .queries)
+    /// How many bytes of all answers may wait for the disk.
+    package var waitingBytesMax = 8 << 20
     /// The longest time without a byte in the body of a request, or in an answer with file content,
     /// including the wait for it.
     package var contentStallMax: Duration = .seconds(30)
@@ -23,6 +25,12 @@ package struct TransportOptions: Sendable {
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
 
     package init() {}
+
+    /// Lets as many requests with bodies be in flight as have room for their buffers.
+    package mutating func limitRequests(bufferBytes: UInt64) {
+        let count = Int(clamping: bufferBytes / UInt64(BodyFeed.pieceBytes))
+        requestsPerHost.max = max(requestsPerHost.start, min(requestsPerHost.max, count))
+    }
 
     /// Leaves most of the descriptors that the process may have to others than queries.
     package mutating func limitQueries(descriptorsMax: UInt64) {

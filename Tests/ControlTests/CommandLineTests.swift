@@ -81,7 +81,8 @@ struct CommandLineTests {
                     + "for root /var/lib/apus/…)"))
     }
 
-    @Test func `help states the default of the cache's size, and too small a one is refused`()
+    @Test
+    func `help states the default of the cache's size; too small a cache or memory is refused`()
         async throws
     {
         let help = try await Program.run([Program.apus, "mount", "--help"])
@@ -93,6 +94,9 @@ struct CommandLineTests {
         let refusal = try await Program.run(
             [Program.apus, "mount", "folder:/x", "/tmp", "--cache-size", "63MiB"])
         #expect(refusal.complaint.contains("\"63MiB\" is too small for a cache"))
+        let memory = try await Program.run(
+            [Program.apus, "mount", "folder:/x", "/tmp", "--memory", "15MiB"])
+        #expect(memory.complaint.contains("\"15MiB\" is too little memory; give at least 16MiB"))
     }
 
     @Test(arguments: [["sync", "/proc"], ["status", "/no/such"], ["unmount", "/proc"]])

@@ -9,6 +9,7 @@ struct MountOptions: Sendable {
     let stateDirectory: String
     /// nil for the default, see `CacheSize`.
     let cacheBytesMax: UInt64?
+    let memory: MemoryBudget
     let isReadOnly: Bool
     /// The interval at which directories in use are checked for remote changes.
     let refresh: Duration
@@ -29,6 +30,7 @@ struct MountOptions: Sendable {
             "--refresh", "\(Int(refresh / .milliseconds(1)))ms",
         ]
         if let cacheBytesMax { arguments += ["--cache-size", "\(cacheBytesMax)"] }
+        if memory != .standard { arguments += ["--memory", "\(memory.bytes)"] }
         if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }
         if allowsOthers { arguments.append("--allow-other") }

@@ -53,6 +53,8 @@ final class MountedEngine: MountService {
             transport.requestsPerHost.start = source.requestsAtFirst
             transport.limitQueries(descriptorsMax: DescriptorLimit.raise())
             let notes = Mutex<[String]>([])
+            transport.limitRequests(bufferBytes: options.memory.transferBytes)
+            transport.waitingBytesMax = Int(clamping: options.memory.waitingBytes)
             var world = ProviderEnvironment(
                 clock: clock, transport: HTTPTransport(transport), logger: logger)
             world.note = { note in notes.withLock { $0.append(note) } }
@@ -65,7 +67,8 @@ final class MountedEngine: MountService {
             let provider = try await source.connect(world)
             self.notes = notes.withLock { $0 }
             let store = try Store(
-                path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database))
+                path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database),
+                cacheBytes: options.memory.databaseBytes)
             self.store = store
             var pools: DaemonPools?
             do {
@@ -100,6 +103,7 @@ final class MountedEngine: MountService {
             source: MountLabel(source: options.source, stateDirectory: options.stateDirectory)
                 .text(userID: getuid()))
         mountOptions.isReadOnly = options.isReadOnly
+        mountOptions.threadsMax = options.memory.requestsMax
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks
         return mountOptions

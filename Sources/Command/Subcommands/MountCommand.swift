@@ -56,6 +56,15 @@ struct MountCommand: AsyncParsableCommand {
         transform: parseCacheSize)
     var cacheSize: UInt64?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            How much memory buffers and caches of the daemon may take, such as 128MiB; at least 16MiB. \
+            (default: 64MiB)
+            """, valueName: "size"),
+        transform: parseMemory)
+    var memory: MemoryBudget = .standard
+
     @Flag(help: "Refuse all changes.")
     var readOnly = false
 
@@ -122,7 +131,7 @@ struct MountCommand: AsyncParsableCommand {
             source: parsed, mountPoint: resolved, stateDirectory: stateDirectory, in: table)
         return MountOptions(
             source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
-            cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,
+            cacheBytesMax: cacheSize, memory: memory, isReadOnly: readOnly, refresh: refresh,
             offline: offline,
             allowsOthers: allowOther, containsSymlinks: containSymlinks,
             caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
@@ -146,11 +155,24 @@ struct MountCommand: AsyncParsableCommand {
     }
 
     private static func parseCacheSize(_ text: String) throws -> UInt64 {
-        guard let bytes = HumanSize.parse(text) else {
-            throw ValidationError("\"\(text)\" is not a size; write it like 20GiB or 500MiB")
-        }
+        let bytes = try parseSize(text, example: "20GiB or 500MiB")
         guard bytes >= CacheSize.bytesMin else {
             throw ValidationError("\"\(text)\" is too small for a cache; give at least 64MiB")
+        }
+        return bytes
+    }
+
+    private static func parseMemory(_ text: String) throws -> MemoryBudget {
+        let bytes = try parseSize(text, example: "64MiB or 1GiB")
+        guard bytes >= MemoryBudget.bytesMin else {
+            throw ValidationError("\"\(text)\" is too little memory; give at least 16MiB")
+        }
+        return MemoryBudget(bytes: bytes)
+    }
+
+    private static func parseSize(_ text: String, example: String) throws -> UInt64 {
+        guard let bytes = HumanSize.parse(text) else {
+            throw ValidationError("\"\(text)\" is not a size; write it like \(example)")
         }
         return bytes
     }

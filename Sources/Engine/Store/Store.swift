@@ -65,36 +65,45 @@ package final class Store: Sendable {
     /// It uses WAL, so that readers do not wait for the writer. A commit survives `kill -9`
     /// immediately, and power loss after ``synchronize()``.
     ///
+    /// - Parameter cacheBytes: Limit of the bytes that the caches of all connections take.
     /// - Throws: `.damaged`, before anything is written, for a file that is damaged or of another
     ///   version.
     package convenience init(
-        path: String, ballast: (any Ballast)? = nil, log: (any DatabaseLog)? = nil
+        path: String, ballast: (any Ballast)? = nil, log: (any DatabaseLog)? = nil,
+        cacheBytes: UInt64 = 16 << 20
     ) throws(EngineError) {
         let condition = try StateDatabase.condition(ofFileAt: path, thoroughly: false)
         if let refusal = StateDatabase.refusal(condition, path) { throw refusal }
         let names = Locked(NameMatching.exact)
         let pool = try onDatabase("open the state database \"\(path)\"") {
             try DatabasePool(
-                path: path, configuration: Self.configuration(checkpointsAlone: log == nil, names))
+                path: path,
+                configuration: Self.configuration(
+                    checkpointsAlone: log == nil, cacheBytes: cacheBytes, names))
         }
         try self.init(
             pool, ballast: ballast, log: log, checkpointChanges: Checkpointer.changesMax,
             names: names)
     }
 
-    /// The caches are bounded: 8 MiB for the writer, 2 MiB for each of 8 readers. The file is not mapped
-    /// into memory, where a failing disk would end the process (`SIGBUS`) instead of one call.
+    /// Half of the bytes for caches are the writer's, which brief reads use too; the readers share the
+    /// others. The file is not mapped into memory, where a failing disk would end the process (`SIGBUS`)
+    /// instead of one call.
     ///
     /// - Parameter checkpointsAlone: Whether SQLite makes checkpoints, as part of commits.
     private static func configuration(
-        checkpointsAlone: Bool, _ names: Locked<NameMatching>
+        checkpointsAlone: Bool, cacheBytes: UInt64, _ names: Locked<NameMatching>
     ) -> Configuration {
         var configuration = Configuration()
-        configuration.maximumReaderCount = 8
+        let readersMax = 8
+        configuration.maximumReaderCount = readersMax
+        let writerKibibytes = cacheBytes >> 11
+        let readerKibibytes = writerKibibytes / UInt64(readersMax)
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { database in
             database.add(function: NameMatching.function { names.withLock { $0 } })
-            let cacheKibibytes = database.configuration.readonly ? 2_048 : 8_192
+            let cacheKibibytes =
+                database.configuration.readonly ? readerKibibytes : writerKibibytes
             try database.execute(
                 sql: """
                     PRAGMA synchronous = NORMAL;

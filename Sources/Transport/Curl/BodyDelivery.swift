@@ -4,8 +4,8 @@ import SystemCalls
 /// Takes the body of one answer from the transport's thread to its sink.
 ///
 /// A sink may wait for a disk or a lock. So it is called on a thread of a pool, and the transport's
-/// thread only copies the bytes. If the sink falls behind by ``bytesMax``, libcurl is paused, and
-/// with it the connection.
+/// thread only copies the bytes. If the sink falls behind by ``bytesMax``, or all sinks together
+/// by the pool's limit, libcurl is paused, and with it the connection.
 ///
 /// libcurl passes on 16 KiB at a time. Bytes that arrive together are joined to longer chunks, as a sink
 /// may take a lock and write to a file for each.
@@ -71,6 +71,11 @@ final class BodyDelivery: Sendable {
         self.pool = sink.isInMemory ? nil : pool
     }
 
+    deinit {
+        // Those that a failure or a cancellation has dropped.
+        pool?.noteWaiting(-state.withLock(\.waitingBytes))
+    }
+
     /// Sets the handler that is called, on any thread, when a full delivery has room again, or when
     /// the sink has failed.
     func onChange(_ handler: @escaping @Sendable () -> Void) {
@@ -88,7 +93,7 @@ final class BodyDelivery: Sendable {
     func append(
         _ bytes: UnsafeRawBufferPointer, of response: HTTPResponse, answer: Int
     ) -> Acceptance {
-        guard pool != nil else {
+        guard let pool else {
             do {
                 try sink.receive(bytes, of: response)
                 return .accepted
@@ -99,11 +104,15 @@ final class BodyDelivery: Sendable {
         }
         return state.withLock { state in
             if let failure = state.failure { return .failed(failure) }
-            guard state.waitingBytes < Self.bytesMax else {
+            // A delivery without bytes would not be told that others have left room.
+            let hasRoom =
+                state.waitingBytes == 0 || state.waitingBytes < Self.bytesMax && pool.hasRoom
+            guard hasRoom else {
                 state.isPaused = true
                 return .full
             }
             state.append(bytes, of: response, answer: answer)
+            pool.noteWaiting(bytes.count)
             if !state.isRunning { (state.isRunning, state.isStartDue) = (true, true) }
             return .accepted
         }
@@ -170,6 +179,7 @@ final class BodyDelivery: Sendable {
         let onChange = state.withLock { state -> (@Sendable () -> Void)? in
             if bytes.capacity >= Self.chunkBytes { swap(&state.spare, &bytes) }
             state.waitingBytes -= count
+            pool?.noteWaiting(-count)
             guard state.isPaused, state.waitingBytes <= Self.bytesMax / 2 else { return nil }
             state.isPaused = false
             return state.onChange

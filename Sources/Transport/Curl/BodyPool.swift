@@ -1,3 +1,4 @@
+import Synchronization
 import SystemCalls
 
 /// The threads on which sinks receive bodies.
@@ -10,8 +11,14 @@ final class BodyPool: Sendable {
 
     private let queue = JobQueue<@Sendable () -> Void>()
     private let hasThreads: Bool
+    private let waitingBytesMax: Int
+    /// The bytes of all bodies that wait for their sinks.
+    private let waitingBytes = Atomic<Int>(0)
 
-    init() {
+    /// - Parameter waitingBytesMax: How many bytes of all bodies may wait for their sinks. Each may have
+    ///   one chunk all the same.
+    init(waitingBytesMax: Int) {
+        self.waitingBytesMax = waitingBytesMax
         var count = 0
         for _ in 0..<Self.threadCount {
             guard
@@ -30,6 +37,13 @@ final class BodyPool: Sendable {
 
     deinit {
         queue.close()
+    }
+
+    var hasRoom: Bool { waitingBytes.load(ordering: .relaxed) < waitingBytesMax }
+
+    /// Counts bytes that wait, or, if negative, that wait no longer.
+    func noteWaiting(_ change: Int) {
+        waitingBytes.add(change, ordering: .relaxed)
     }
 
     func run(_ job: @escaping @Sendable () -> Void) {
