@@ -14,6 +14,9 @@ final class SocketEvents {
     private let poller: Descriptor
     /// Wakes the thread; other threads write to it, see ``TransportThread``.
     let bell: Descriptor
+    /// The longest time for which a lost event may delay a transfer.
+    static let passInterval: Duration = .seconds(1)
+    private var nextPass = ContinuousClock.now
     /// When libcurl's timer is due; nil if it is not set.
     private var due: ContinuousClock.Instant?
     private var watched: Set<curl_socket_t> = []
@@ -91,8 +94,15 @@ final class SocketEvents {
     }
 
     /// Tells libcurl of the sockets that were ready at the end of the last wait, and of its timer.
+    ///
+    /// At intervals it looks at all transfers: libcurl before 8.2 closes a socket whose connection failed
+    /// without a notice, and the next one may have its number, unknown to the kernel's list.
     func perform(on multi: UnsafeMutableRawPointer) {
         var running: Int32 = 0
+        if nextPass <= .now {
+            nextPass = .now + Self.passInterval
+            curl_multi_perform(multi, &running)
+        }
         for event in events.prefix(eventCount) {
             if event.data.fd == bell.rawValue {
                 silence()

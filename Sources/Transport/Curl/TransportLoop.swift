@@ -73,8 +73,8 @@ struct TransportLoop: ~Copyable {
     /// Waits until ``perform()`` has work to do.
     func wait() {
         let now = ContinuousClock.now
-        // libcurl considers its own timers; the limit only matters if a wake-up got lost.
-        var limit = Duration.seconds(60)
+        // libcurl considers its own timers; the limit only matters if an event got lost.
+        var limit = active.isEmpty ? .seconds(60) : SocketEvents.passInterval
         if let nextDeadline { limit = min(limit, nextDeadline - now) }
         if admission.hasWaiting { limit = min(limit, nextAdjustment - now) }
         multi.wait(atMost: limit)
