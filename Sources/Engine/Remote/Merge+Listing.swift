@@ -292,7 +292,8 @@ extension Merge {
         of object: RemoteObject, to inode: InodeNumber, _ listing: ListingMerge
     ) throws {
         guard let known = try database.lookedAt(inode), !known.hasIntent,
-            known.synced.parent == listing.directory, known.synced.name == object.name,
+            !known.isObserved, known.synced.parent == listing.directory,
+            known.synced.name == object.name,
             !listing.activity.isClaimed(listing.key.appending(object.name)),
             object.kind == known.record.kind,
             object.kind != .file || object.etag == known.synced.etag

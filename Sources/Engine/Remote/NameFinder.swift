@@ -67,7 +67,7 @@ struct NameFinder: Sendable {
             while let outcome = await group.next() {
                 switch (outcome, end) {
                 case (.answered(.unclear), .listed(.success)): return end
-                case (.answered(.unclear), _): continue
+                case (.answered(.unclear), _): isAsked.withLock { $0 = false }
                 // The answer may still come.
                 case (.listed(.failure), _): end = outcome
                 case (.listed(.success), .answered)
