@@ -18,6 +18,8 @@ package final class PosixDisk: Disk {
         let directory: Descriptor
         let durableNames = DurableDirectories()
         let open: OpenInodes
+        /// Whether the file system grants leases. NFS refuses them as if the file were open elsewhere.
+        let hasLeases: Bool
     }
 
     private let root: Root
@@ -50,14 +52,15 @@ package final class PosixDisk: Disk {
     ) throws(DiskError) {
         let directory = try DiskError.reporting(
             "open the directory \"\(path)\"", Descriptor(directory: path))
+        if !isReadOnly { try Self.emptyWorkshop(in: directory) }
         root = Root(
-            directory: directory, open: OpenInodes(root: directory, capacity: descriptorsMax))
+            directory: directory, open: OpenInodes(root: directory, capacity: descriptorsMax),
+            hasLeases: !isReadOnly && Self.hasLeases(in: directory))
         self.copies = copies
         guard !isReadOnly else {
             self.sharesBytes = false
             return
         }
-        try Self.emptyWorkshop(in: directory)
         self.sharesBytes =
             if sharesBytes {
                 try DiskError.reporting("clone a file", Self.canShareBytes(in: directory))
@@ -262,6 +265,14 @@ extension PosixDisk {
     }
 
     /// Whether the file system can share bytes, found out by trying.
+    private static func hasLeases(in directory: Descriptor) -> Bool {
+        let draft = "\(workshop)/0"
+        defer { unlinkat(directory.rawValue, draft, 0) }
+        // It is open nowhere else.
+        guard let file = try? makeDraft(draft, in: directory) else { return false }
+        return apus_is_open_elsewhere(file.rawValue) == 0
+    }
+
     private static func canShareBytes(in directory: Descriptor) throws(SystemError) -> Bool {
         let drafts = ["\(workshop)/0", "\(workshop)/00"]
         defer { for draft in drafts { unlinkat(directory.rawValue, draft, 0) } }

@@ -113,6 +113,7 @@ package final class PosixFile: DiskFile {
     }
 
     package func isOpenElsewhere() -> Bool? {
+        guard disk.hasLeases else { return nil }
         let result = try? withDescriptor("ask for a lease of \"\(path)\"") {
             (descriptor) throws(SystemError) in
             apus_is_open_elsewhere(descriptor.rawValue)
