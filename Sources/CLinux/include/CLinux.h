@@ -82,7 +82,7 @@ static inline int apus_punch_hole(int descriptor, int64_t offset, int64_t count)
 }
 
 /// Whether a file is open beside `descriptor`, here or in another process. fcntl(2), F_SETLEASE: a lease
-/// for writing is only granted to the sole user. It is given back at once; whoever opens the file
+/// for writing is only granted to the sole user. It is given back at once; a process that opens the file
 /// meanwhile waits, and this process gets SIGIO.
 ///
 /// Returns 1, 0, or -1 if the file system has no leases.

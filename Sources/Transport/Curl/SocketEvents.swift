@@ -46,7 +46,7 @@ final class SocketEvents {
         _ = write(bell.rawValue, &one, MemoryLayout.size(ofValue: one))
     }
 
-    // MARK: What libcurl asks for
+    // MARK: Requests of libcurl
 
     /// Makes `multi` report its sockets and its timer here, as long as it exists.
     func attach(to multi: UnsafeMutableRawPointer) {
