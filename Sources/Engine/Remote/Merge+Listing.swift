@@ -292,7 +292,7 @@ extension Merge {
         of object: RemoteObject, to inode: InodeNumber, _ listing: ListingMerge
     ) throws {
         guard let known = try database.lookedAt(inode), !known.hasIntent,
-            !known.isObserved, known.synced.parent == listing.directory,
+            known.synced.parent == listing.directory,
             known.synced.name == object.name,
             !listing.activity.isClaimed(listing.key.appending(object.name)),
             object.kind == known.record.kind,
