@@ -240,8 +240,9 @@ extension MountedTests {
                 print("a killed server: \(before) bytes came before, \(all - before) after")
                 #expect(try Files.read(copy) == Self.bytes)
                 // Of up to 8 pieces of 8 MiB under way, Apache's last quarter counts once its version is
-                // confirmed, and is fetched again otherwise.
-                #expect(all <= Self.size + (16 << 20) + Self.overhead)
+                // confirmed, and is fetched again otherwise; so is up to 1 MiB of each that waits for the
+                // disk when the piece is cancelled.
+                #expect(all <= Self.size + 8 * (3 << 20) + Self.overhead)
             }
         }
 

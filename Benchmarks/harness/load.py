@@ -13,7 +13,16 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 
-from .machine import Failure, Program, eventually, force_unmount, make_directory, run, say
+from .machine import (
+    Failure,
+    Program,
+    eventually,
+    force_unmount,
+    forget_pages,
+    make_directory,
+    run,
+    say,
+)
 from .peers import Mount
 from .servers import WebDAV
 from .steps import make_file
@@ -202,7 +211,7 @@ def describe(bound):
 
 
 class Cache:
-    """Reads more than the cache holds with four readers, then one file larger than it."""
+    """Reads more than the cache holds with four readers, then one file larger than it, with four too."""
 
     name = "cache"
 
@@ -213,24 +222,19 @@ class Cache:
             make_file(f"{source.folder}/{number:02}", small)
         make_file(f"{source.folder}/large", load.size(4096))
         limit = load.size(1024)
-        rates = {}
-        for name, bound in (("", f"{limit}MiB"), (", no bound", "64GiB")):
-            mount = load.mount(source, ["--cache-size", bound])
-            with CacheWatch(mount.cache) as watch:
-                paths = [f"{mount.point}/{number:02}" for number in range(files)]
-                seconds = in_parallel([paths[first::4] for first in range(4)])
-                rates[name] = files * small / seconds
-                if not name:
-                    start = time.monotonic()
-                    read_whole(f"{mount.point}/large")
-                    large = load.size(4096) / (time.monotonic() - start)
-            if not name:
-                most = limit + 64
-                yield Bound("cache: most bytes of contents", watch.peak / MIB, "MiB", most)
-                yield Bound("cache: one file larger than it", large, "MiB/s")
-            mount.stop()
-        yield Bound("cache: four readers", rates[""], "MiB/s")
-        yield Bound("cache: four readers, no bound", rates[", no bound"], "MiB/s")
+        works = (("of a tree", [f"{number:02}" for number in range(files)], files * small),
+                 ("of one file", ["large"] * 4, 4 * load.size(4096)))
+        for bound in (f"{limit}MiB", "64GiB"):
+            for title, names, size in works:
+                mount = load.mount(source, ["--cache-size", bound])
+                paths = [f"{mount.point}/{name}" for name in names]
+                with CacheWatch(mount.cache) as watch:
+                    rate = size / in_parallel([paths[first::4] for first in range(4)])
+                title = f"cache of {bound}, four readers {title}"
+                yield Bound(title, rate, "MiB/s")
+                if bound == f"{limit}MiB":
+                    yield Bound(f"{title}: most contents", watch.peak / MIB, "MiB", limit + 64)
+                mount.stop()
 
 
 class Opens:
@@ -280,13 +284,28 @@ class Dead:
         top = f"{mount.point}/dead"
         read_whole(f"{top}/warm")
         os.listdir(f"{top}/cold")
+        # Asked for by no program yet: the daemon has to look it up.
+        for number in range(1000):
+            with open(f"{server.folder}/dead/{number}", "w"):
+                pass
+        os.listdir(top)
+        names = iter(range(1000))
+
+        def read():
+            forget_pages(f"{top}/warm")
+            read_whole(f"{top}/warm")
+
+        def look():
+            os.listdir(top)
+            os.stat(f"{top}/{next(names)}")
+
         with load.halted(server):
             paths = [f"{top}/cold/{number}" for number in range(count)]
             readers = [threading.Thread(target=read_quietly, args=(path,)) for path in paths]
             for reader in readers:
                 reader.daemon = True
                 reader.start()
-            looks = {"read": lambda: read_whole(f"{top}/warm"), "list": lambda: os.listdir(top)}
+            looks = {"read": read, "list": look}
             worst = {"read": 0, "list": 0}
             end = time.monotonic() + 20
             while time.monotonic() < end and any(reader.is_alive() for reader in readers):
@@ -363,7 +382,9 @@ class Creates:
 
     def run(self, load):
         count, uploads = load.count(2000), 200
-        mount = load.mount(load.folder("creates"))
+        # As slow as to last longer than the creates.
+        source = load.folder("creates")
+        mount = load.mount(Source("folder", f"{source.folder}?rate=16MiB"))
         os.mkdir(f"{mount.point}/busy")
         data = os.urandom(MIB)
         for number in range(uploads):
@@ -372,6 +393,8 @@ class Creates:
         sent = load.path("creates/busy")
         eventually("the first uploads", 60, lambda: os.path.isdir(sent) and os.listdir(sent), 0.01)
         rate = self.create(f"{mount.point}/new", count)
+        if len(os.listdir(sent)) == uploads:
+            raise Failure("the uploads ended before the creates")
         run([mount.peer.program, "sync", mount.point])
         alone = self.create(f"{mount.point}/again", count)
         yield Bound(f"creates: {count:,} beside {uploads} uploads", rate, "a second")

@@ -26,9 +26,10 @@ package struct TransportOptions: Sendable {
 
     package init() {}
 
-    /// Lets as many requests with bodies be in flight as have room for their buffers.
+    /// Lets as many requests with bodies be in flight as have room for their buffers: libcurl's and one
+    /// of ours for each.
     package mutating func limitRequests(bufferBytes: UInt64) {
-        let count = Int(clamping: bufferBytes / UInt64(BodyFeed.pieceBytes))
+        let count = Int(clamping: bufferBytes / UInt64(2 * BodyFeed.pieceBytes))
         requestsPerHost.max = max(requestsPerHost.start, min(requestsPerHost.max, count))
     }
 

@@ -7,7 +7,7 @@ import Testing
 
     private var writer = LongWriter()
 
-    private func next(isCostly: Bool = false, at now: Duration) -> Duration {
+    private mutating func next(isCostly: Bool = false, at now: Duration) -> Duration {
         writer.nextUpload(isCostly: isCostly, at: now, Self.rules)
     }
 
@@ -15,6 +15,14 @@ import Testing
         writer.noteChange(at: .seconds(10), Self.rules)
         writer.noteChange(at: .seconds(25), Self.rules)
         #expect(next(at: .seconds(25)) == .seconds(40))
+    }
+
+    /// It was changed, closed, and opened for writing again before its upload.
+    @Test
+    mutating func `a file opened with changes is uploaded an interval after the first question`() {
+        #expect(next(at: .seconds(10)) == .seconds(40))
+        #expect(next(at: .seconds(40)) == .seconds(40))
+        #expect(next(isCostly: true, at: .seconds(40)) == .seconds(40))
     }
 
     @Test mutating func `uploads take at most a tenth of the time`() {

@@ -17,6 +17,23 @@ struct TurnTests {
         }
     }
 
+    /// Method: the transport looks at all sockets once a second, so a pause of more than that is followed by
+    /// such a look. A body of which only 256 KiB are read at each look takes eight seconds.
+    @Test func `after a pause, a long answer is received without a wait`() async throws {
+        let bytes = pattern(2 << 20)
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", [], bytes)
+        } _: { server in
+            let request = HTTPRequest(.get, server.url("/"), timeout: .seconds(5))
+            _ = try await transport.send(request, into: CollectingSink())
+            try await Task.sleep(for: .milliseconds(1_200))
+            let sink = CollectingSink()
+            _ = try await transport.send(request, into: sink)
+            #expect(sink.bytes == bytes)
+            #expect(server.connectionCount == 1)
+        }
+    }
+
     @Test func `a request with a fresh connection takes no idle one`() async throws {
         try await ScriptedServer.run { _, connection in
             try connection.answer("200 OK", [], [1])

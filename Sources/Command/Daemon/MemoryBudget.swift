@@ -2,6 +2,8 @@
 struct MemoryBudget: Hashable, Sendable {
     static let standard = MemoryBudget(bytes: 64 << 20)
     static let bytesMin: UInt64 = 16 << 20
+    /// More would change nothing.
+    static let bytesMax: UInt64 = 1 << 40
 
     let bytes: UInt64
 

@@ -48,15 +48,10 @@ final class MountedEngine: MountService {
             let ballast = try PosixBallast(directory: options.stateDirectory)
             if !ballast.isSufficient { try MountChecks.room(in: options.stateDirectory) }
             try MountChecks.database(in: options.stateDirectory, boot: Boot.identifier)
-            var transport = TransportOptions()
-            transport.caFile = options.caFile
-            transport.requestsPerHost.start = source.requestsAtFirst
-            transport.limitQueries(descriptorsMax: DescriptorLimit.raise())
             let notes = Mutex<[String]>([])
-            transport.limitRequests(bufferBytes: options.memory.transferBytes)
-            transport.waitingBytesMax = Int(clamping: options.memory.waitingBytes)
             var world = ProviderEnvironment(
-                clock: clock, transport: HTTPTransport(transport), logger: logger)
+                clock: clock, transport: HTTPTransport(Self.transport(options, source: source)),
+                logger: logger)
             world.note = { note in notes.withLock { $0.append(note) } }
             world.waitsFor = waitsFor
             world.atEnd = { hooks.add($0) }
@@ -95,6 +90,16 @@ final class MountedEngine: MountService {
         session = FuseSession(
             engine: engine, options: Self.mountOptions(options), executor: pools.requests,
             syncExecutor: pools.syncs, logger: logger)
+    }
+
+    private static func transport(_ options: MountOptions, source: Source) -> TransportOptions {
+        var transport = TransportOptions()
+        transport.caFile = options.caFile
+        transport.requestsPerHost.start = source.requestsAtFirst
+        transport.limitQueries(descriptorsMax: DescriptorLimit.raise())
+        transport.limitRequests(bufferBytes: options.memory.transferBytes)
+        transport.waitingBytesMax = Int(clamping: options.memory.waitingBytes)
+        return transport
     }
 
     private static func mountOptions(_ options: MountOptions) -> Mount.MountOptions {

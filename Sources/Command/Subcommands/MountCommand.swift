@@ -167,7 +167,7 @@ struct MountCommand: AsyncParsableCommand {
         guard bytes >= MemoryBudget.bytesMin else {
             throw ValidationError("\"\(text)\" is too little memory; give at least 16MiB")
         }
-        return MemoryBudget(bytes: bytes)
+        return MemoryBudget(bytes: min(bytes, MemoryBudget.bytesMax))
     }
 
     private static func parseSize(_ text: String, example: String) throws -> UInt64 {

@@ -167,22 +167,11 @@ struct ContentStore: Sendable {
             throw try damaged(record, length: length)
         }
         if record.presence == .remote, status.allocatedBytes > 0 {
-            // Evicted, but not removed yet. A program may still have it mapped.
-            try onDisk(
-                "remove the content of inode \(inode)",
-                do: disk.remove(StateFiles.content(of: inode)))
-            file = try openContent(of: inode)
+            file = try replacedContent(of: inode)
         }
         // While it is being written, its size is the length that the last writer reached (I1).
         let size = record.presence == .whole && record.isWriting ? length : record.size
-        try onDisk("resize the content of inode \(inode)") { () throws(DiskError) in
-            if record.presence == .remote { try file.truncate(to: 0) }
-            // Reads extend to the size of the file, so the content file gets its full length at
-            // once. That of a whole one may be longer, if a truncation did not reach the disk: the
-            // bytes beyond the end would reappear as the file grows.
-            if record.presence != .whole || length > size { try file.truncate(to: size) }
-        }
-        if record.presence != .whole { file.expectHoles(true) }
+        try resize(file, of: inode, record.presence, from: length, to: size)
         var present = record.presence == .whole ? .everything : extents
         if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
         var state = OpenFile.State(
@@ -205,6 +194,29 @@ struct ContentStore: Sendable {
     private func openContent(of inode: InodeNumber) throws(Blocked) -> any DiskFile {
         try onDisk(
             "open the content of inode \(inode)", do: disk.open(StateFiles.content(of: inode)))
+    }
+
+    /// Opens an empty content file in the place of one that is evicted, but not removed yet: a program may
+    /// still have that one mapped.
+    private func replacedContent(of inode: InodeNumber) throws(Blocked) -> any DiskFile {
+        try onDisk(
+            "remove the content of inode \(inode)", do: disk.remove(StateFiles.content(of: inode)))
+        return try openContent(of: inode)
+    }
+
+    /// Gives a content file the length of its file when it is opened.
+    private func resize(
+        _ file: any DiskFile, of inode: InodeNumber, _ presence: Presence, from length: UInt64,
+        to size: UInt64
+    ) throws(Blocked) {
+        try onDisk("resize the content of inode \(inode)") { () throws(DiskError) in
+            if presence == .remote { try file.truncate(to: 0) }
+            // Reads extend to the size of the file, so the content file gets its full length at
+            // once. That of a whole one may be longer, if a truncation did not reach the disk: the
+            // bytes beyond the end would reappear as the file grows.
+            if presence != .whole || length > size { try file.truncate(to: size) }
+        }
+        if presence != .whole { file.expectHoles(true) }
     }
 
     /// Whether a content file cannot be of this version of a file, as the database was damaged: its bytes

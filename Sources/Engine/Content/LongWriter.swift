@@ -13,7 +13,7 @@ struct LongWriter: Hashable, Sendable {
     /// The least time between two uploads, as a multiple of the time that the last one took.
     static let restFactor = 9
 
-    /// The earliest time of the next upload; nil before the first change.
+    /// The earliest time of the next upload; nil before the first change or question.
     private(set) var due: Duration?
     private var lastChange: Duration = .zero
     /// Whether a user asked for an upload now.
@@ -27,10 +27,12 @@ struct LongWriter: Hashable, Sendable {
     /// Makes the upload due now, also if the file is being written.
     mutating func request() { isRequested = true }
 
-    /// Returns the time of the next upload.
-    func nextUpload(isCostly: Bool, at now: Duration, _ rules: Rules) -> Duration {
+    /// Returns the time of the next upload. That of a file opened with changes begins with the first
+    /// question for it.
+    mutating func nextUpload(isCostly: Bool, at now: Duration, _ rules: Rules) -> Duration {
         if isRequested { return now }
         let due = due ?? now + rules.interval
+        self.due = due
         return isCostly ? max(due, lastChange + rules.pause) : due
     }
 

@@ -291,9 +291,9 @@ extension Merge {
     private mutating func addMetadata(
         of object: RemoteObject, to inode: InodeNumber, _ listing: ListingMerge
     ) throws {
-        guard let known = try database.lookedAt(inode), !known.hasIntent,
-            known.synced.parent == listing.directory,
-            known.synced.name == object.name,
+        // A version seen by a listing meanwhile is newer than this answer.
+        guard let known = try database.lookedAt(inode), !known.hasIntent, !known.isObserved,
+            known.synced.parent == listing.directory, known.synced.name == object.name,
             !listing.activity.isClaimed(listing.key.appending(object.name)),
             object.kind == known.record.kind,
             object.kind != .file || object.etag == known.synced.etag

@@ -40,7 +40,8 @@ extension Database {
         _ sql: String, _ arguments: StatementArguments = [], _ decode: (Row) throws -> Value
     ) throws -> Value? {
         let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
-        return try cursor.next().map(decode)
+        // The row reads from the cursor's statement, which the end of the cursor resets.
+        return try withExtendedLifetime(cursor) { try cursor.next().map(decode) }
     }
 
     /// Returns all rows, decoded from the statement.

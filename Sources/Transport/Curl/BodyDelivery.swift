@@ -13,7 +13,7 @@ final class BodyDelivery: Sendable {
     /// How many bytes may wait for the sink.
     static let bytesMax = 1 << 20
     /// The length up to which bytes are joined.
-    static let chunkBytes = 256 << 10
+    static let chunkBytes = 128 << 10
 
     enum Acceptance {
         case accepted

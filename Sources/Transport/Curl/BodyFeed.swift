@@ -6,7 +6,7 @@ import Synchronization
 /// libcurl is paused while the next piece is not there yet. Bytes in memory are read at once.
 final class BodyFeed: Sendable {
     /// How many bytes are read at once: as many as libcurl takes.
-    static let pieceBytes = 256 * 1024
+    static let pieceBytes = 128 << 10
 
     enum Portion {
         /// Empty at the end.

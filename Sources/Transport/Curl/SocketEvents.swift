@@ -19,7 +19,8 @@ final class SocketEvents {
     private var nextPass = ContinuousClock.now
     /// When libcurl's timer is due; nil if it is not set.
     private var due: ContinuousClock.Instant?
-    private var watched: Set<curl_socket_t> = []
+    /// The events that libcurl waits for, as `CURL_CSELECT_IN` and `CURL_CSELECT_OUT`.
+    private var watched: [curl_socket_t: Int32] = [:]
     private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: eventsMax)
     /// The number of ``events`` that the last wait has reported.
     private var eventCount = 0
@@ -57,13 +58,19 @@ final class SocketEvents {
     fileprivate func watch(_ socket: curl_socket_t, for what: Int32) {
         if what == CURL_POLL_REMOVE {
             // It may be closed already, and the kernel has then forgotten it.
-            if watched.remove(socket) != nil { _ = control(EPOLL_CTL_DEL, socket, 0) }
+            if watched.removeValue(forKey: socket) != nil { _ = control(EPOLL_CTL_DEL, socket, 0) }
             return
         }
-        var mask: UInt32 = 0
-        if what & CURL_POLL_IN != 0 { mask |= EPOLLIN.rawValue }
-        if what & CURL_POLL_OUT != 0 { mask |= EPOLLOUT.rawValue }
-        let isNew = watched.insert(socket).inserted
+        var (mask, awaited) = (UInt32(0), Int32(0))
+        if what & CURL_POLL_IN != 0 {
+            mask |= EPOLLIN.rawValue
+            awaited |= CURL_CSELECT_IN
+        }
+        if what & CURL_POLL_OUT != 0 {
+            mask |= EPOLLOUT.rawValue
+            awaited |= CURL_CSELECT_OUT
+        }
+        let isNew = watched.updateValue(awaited, forKey: socket) == nil
         if control(isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, mask) { return }
         // The number may be that of a socket which was closed without a notice.
         _ = control(isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, mask)
@@ -95,13 +102,16 @@ final class SocketEvents {
 
     /// Tells libcurl of the sockets that were ready at the end of the last wait, and of its timer.
     ///
-    /// At intervals it looks at all transfers: libcurl before 8.2 closes a socket whose connection failed
-    /// without a notice, and the next one may have its number, unknown to the kernel's list.
+    /// At intervals it treats all sockets as ready: libcurl before 8.2 closes a socket whose connection
+    /// failed without a notice, and the next one may have its number, unknown to the kernel's list.
+    /// `curl_multi_perform` would advance transfers without reporting the sockets that they wait for next.
     func perform(on multi: UnsafeMutableRawPointer) {
         var running: Int32 = 0
         if nextPass <= .now {
             nextPass = .now + Self.passInterval
-            curl_multi_perform(multi, &running)
+            for (socket, awaited) in watched {
+                curl_multi_socket_action(multi, socket, awaited, &running)
+            }
         }
         for event in events.prefix(eventCount) {
             if event.data.fd == bell.rawValue {

@@ -26,17 +26,13 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     private let body: BodyFeed?
     private var head = ResponseHead()
     private let delivery: BodyDelivery
-    private(set) var progress: TransferProgress
-    private var stallWatch: StallWatch
+    private var activity: TransferActivity
     private var end: CheckedContinuation<Outcome, Never>?
     /// Set when the requesting task is cancelled; the callbacks see it before the thread reads its
     /// inbox.
     private let isCancelled = Atomic(false)
     /// Where the callbacks note that bytes have moved; nil before the start.
     var round: TransferRound?
-    /// The body bytes received in the current round.
-    private var receivedInRound = 0
-    private var isInRound = false
     /// The reason why a callback stopped the transfer.
     private var failure: (kind: TransportError.Kind, reason: String, cause: (any Error)?)?
 
@@ -56,8 +52,8 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         delivery = BodyDelivery(into: sink, on: bodies)
         self.deadline = deadline
         body = BodyFeed(request.body, on: bodies)
-        progress = TransferProgress(at: .now)
-        stallWatch = StallWatch(request, contentMax: options.contentStallMax, at: .now)
+        let stallWatch = StallWatch(request, contentMax: options.contentStallMax, at: .now)
+        activity = TransferActivity(stallWatch, at: .now)
         guard let handle = EasyHandle() else { throw destination.error(.invalid, "out of memory") }
         self.handle = handle
         let code = self.handle.configure(
@@ -190,13 +186,15 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     ///
     /// - Returns: An error if a callback has stopped the transfer, which libcurl does not end then.
     func resume() -> CURLcode {
-        stallWatch.noteActivity(at: .now)
+        activity.postpone(at: .now)
         return curl_easy_pause(pointer, CURLPAUSE_CONT)
     }
 
     private var errorNumber: Int32 { Int32(truncatingIfNeeded: handle.get(CURLINFO_OS_ERRNO)) }
 
     // MARK: Progress
+
+    var progress: TransferProgress { activity.progress }
 
     /// Tells the requester that the request still waits for its turn.
     func noteWaiting() {
@@ -205,25 +203,23 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     /// Notes that the request leaves the queue.
     func noteStart() {
-        let now = ContinuousClock.now
-        stallWatch.noteActivity(at: now)
-        progress = TransferProgress(at: now)
+        activity.start(at: .now)
         noteWaiting()
     }
 
-    func takeUncountedBytes() -> UInt64 { progress.takeUncountedBytes() }
+    func takeUncountedBytes() -> UInt64 { activity.takeUncountedBytes() }
 
     /// The status of a refusal whose body is not complete.
     var refusal: Int? { head.refusal }
 
     func nextStallCheck(from now: ContinuousClock.Instant) -> ContinuousClock.Instant {
-        stallWatch.nextCheck(phase, from: now)
+        activity.nextStallCheck(phase, from: now)
     }
 
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
         // Waiting for the sink or the source is not the network's fault.
-        if delivery.isPaused || body?.isPaused ?? false { stallWatch.noteActivity(at: now) }
-        return stallWatch.isStalled(phase, at: now)
+        if delivery.isPaused || body?.isPaused ?? false { activity.postpone(at: now) }
+        return activity.isStalled(phase, at: now)
     }
 
     private var phase: StallWatch.Phase {
@@ -233,26 +229,19 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     }
 
     private func noteActivity(sent: Int = 0, received: Int = 0) {
-        let now = ContinuousClock.now
-        stallWatch.noteActivity(at: now)
-        let hasGrown = progress.note(
-            sent: sent, upTo: body?.position ?? 0, received: received, at: now)
+        let hasGrown = activity.note(
+            sent: sent, upTo: body?.position ?? 0, received: received, at: .now)
         if hasGrown { request.onProgress?(progress.sentBytes, progress.receivedBytes) }
     }
 
     /// Notes bytes of the answer for the end of the round.
     private func noteReception(_ bytes: Int = 0) {
-        receivedInRound += bytes
-        if isInRound { return }
-        isInRound = true
-        round?.transfers.append(self)
+        if activity.noteReception(bytes) { round?.transfers.append(self) }
     }
 
     /// Counts the bytes of a round, and has them delivered.
     func endRound() {
-        isInRound = false
-        noteActivity(received: receivedInRound)
-        receivedInRound = 0
+        noteActivity(received: activity.takeReceived())
         delivery.start()
     }
 
@@ -285,8 +274,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         guard let response = head.response, checkCancellation() else { return .failed }
         guard head.next == nil else {
             noteReception(bytes.count)
-            let received = progress.receivedBytes + UInt64(receivedInRound)
-            guard received > Self.redirectBytesMax else { return .received }
+            guard activity.receivedBytes > Self.redirectBytesMax else { return .received }
             failure = (.tooLarge, "the body of a redirect is too long", nil)
             return .failed
         }
