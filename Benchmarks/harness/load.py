@@ -279,16 +279,15 @@ class Dead:
         for number in range(count + 1):
             make_file(f"{server.folder}/dead/cold/{number}", 2)
         make_file(f"{server.folder}/dead/warm", 1)
+        # Asked for by no program before: the daemon has to look them up.
+        for number in range(1000):
+            make_file(f"{server.folder}/dead/{number}", 0)
         run(["chmod", "-R", "a+rwX", f"{server.folder}/dead"])
         mount = load.mount(server)
         top = f"{mount.point}/dead"
         read_whole(f"{top}/warm")
-        os.listdir(f"{top}/cold")
-        # Asked for by no program yet: the daemon has to look it up.
-        for number in range(1000):
-            with open(f"{server.folder}/dead/{number}", "w"):
-                pass
-        os.listdir(top)
+        for directory in (top, f"{top}/cold"):
+            os.listdir(directory)
         names = iter(range(1000))
 
         def read():
