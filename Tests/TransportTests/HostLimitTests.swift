@@ -20,6 +20,16 @@ import Testing
         return now
     }
 
+    @Test func `there are as many requests as have room for two buffers each`() {
+        var options = TransportOptions()
+        options.limitRequests(bufferBytes: 16 << 20)
+        #expect(options.requestsPerHost.max == 64)
+        options.limitRequests(bufferBytes: 4 << 20)
+        #expect(options.requestsPerHost.max == 16)
+        options.limitRequests(bufferBytes: 1 << 20)
+        #expect(options.requestsPerHost.max == options.requestsPerHost.start)
+    }
+
     @Test func `the limit rises to its bound while throughput grows`() {
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         _ = run(&limit, from: .zero, windows: 40) { $0 * 20 }
