@@ -53,7 +53,7 @@ final class CacheUse: Sendable {
     func aheadLimits(hasRoom: Bool) -> AheadLimits {
         AheadLimits(
             hasRoom: hasRoom,
-            windowBytes: hasRoom ? max(windowBytes, part(8, atMost: 64 << 20)) : windowBytes,
+            windowBytes: hasRoom ? max(windowBytes, part(8, atMost: 128 << 20)) : windowBytes,
             pieceBytes: part(16, atMost: 8 << 20), fillBytes: fillBytes, smallBytes: smallBytes)
     }
 

@@ -63,6 +63,20 @@ final class MetadataQueue: Sendable {
         return flight
     }
 
+    /// Requests fetches that are likely to be awaited before all others that are not awaited yet.
+    func requestNext(_ inodes: [InodeNumber]) {
+        state.withLock { state in
+            if state.isClosed { return }
+            let waiting = Set(state.expected)
+            // One that is running, or awaited, needs no other place.
+            let next = inodes.filter { state.flights[$0] == nil || waiting.contains($0) }
+            for inode in next where state.flights[inode] == nil { state.flights[inode] = Flight() }
+            let moved = Set(next)
+            state.expected = next + state.expected.filter { !moved.contains($0) }
+        }
+        signal.notify()
+    }
+
     // MARK: Backoff
 
     /// Returns whether an inode is not to be awaited, because a recent wait failed.

@@ -1,7 +1,7 @@
 import GRDB
 
-/// Lists directories ahead of a program that walks through a tree, and fetches the metadata of their
-/// files if the program asks for it.
+/// Lists directories ahead of a program that walks through a tree, and fetches their metadata and that
+/// of their files if the program asks for it.
 ///
 /// The listings are the ordinary ones, requested earlier: they are merged like any other, and a
 /// program that needs one joins it. Those that no program has joined end when the walk does.
@@ -85,6 +85,8 @@ struct TreeWalks: Sendable {
         }
         detector.withLock { $0.noteAhead(next) }
         for directory in next { _ = listings.request(directory, isAhead: true, at: now) }
+        // The program asks for theirs before it asks for those of the files in them.
+        if plan.looks { looks.requestNext(next) }
     }
 
     /// The search for the directories that a program will need next, in its order.
