@@ -1,5 +1,4 @@
 import Glibc
-import Synchronization
 
 /// A first-in, first-out queue of jobs for a pool of threads. It has no bound of its own: a job
 /// belongs to a task, so a bound on tasks is the bound here.
@@ -48,13 +47,15 @@ package final class JobQueue<Job: Sendable>: Sendable {
         case sleep(Sleeper)
     }
 
-    private let state = Mutex(State())
+    /// Not a `Mutex`: on Linux that is handed to the thread that waits for it, which then has to be woken
+    /// before anyone can go on; eight threads and many short jobs take turns at that speed.
+    private let state = Monitor(State())
 
     package init() {}
 
     /// - Returns: Whether the job was added and will be taken: not if all threads have left.
     package func append(_ job: Job) -> Bool {
-        let (isAdded, sleeper) = state.withLock { state -> (Bool, Sleeper?) in
+        let (isAdded, sleeper) = state.update(waking: .none) { state -> (Bool, Sleeper?) in
             if state.isClosed && state.takers == 0 { return (false, nil) }
             state.jobs.append(job)
             return (true, state.takeSleeper())
@@ -65,7 +66,7 @@ package final class JobQueue<Job: Sendable>: Sendable {
 
     /// Counts one more thread that calls ``takeFirst()`` until that returns nil.
     package func addTaker() {
-        state.withLock { $0.takers += 1 }
+        state.update(waking: .none) { $0.takers += 1 }
     }
 
     /// Waits for a job.
@@ -88,7 +89,7 @@ package final class JobQueue<Job: Sendable>: Sendable {
 
     /// - Parameter former: The sleep that the thread was woken from; nil at its first step.
     private func step(wokenFrom former: Sleeper?) -> Step {
-        state.withLock { state in
+        state.update(waking: .none) { state in
             if former != nil { state.isWaking = false }
             if let job = state.popFirst() { return .job(job, waking: state.takeSleeper()) }
             if state.isClosed {
@@ -103,7 +104,7 @@ package final class JobQueue<Job: Sendable>: Sendable {
 
     /// Dismisses the threads once the queue is empty.
     package func close() {
-        let idle = state.withLock { state in
+        let idle = state.update(waking: .none) { state in
             state.isClosed = true
             defer { state.idle = [] }
             return state.idle
