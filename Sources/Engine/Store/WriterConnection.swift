@@ -1,20 +1,20 @@
+import Foundation
 import GRDB
-import Synchronization
 
 /// The connection that writes, used by one thread at a time.
 final class WriterConnection: Sendable {
     let database: any DatabaseWriter
-    /// Held by its user.
-    private let turn = Mutex(())
+    /// Held by its user. Not a `Mutex`: on Linux, its `unlock` passes it to a thread that sleeps, so that
+    /// each of many short uses waits for a thread to wake.
+    private let turn = NSLock()
 
     init(_ database: any DatabaseWriter) { self.database = database }
 
     /// Waits for the other users.
     func use<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        var value: Value?
-        try turn.withLock { _ in value = try database.writeWithoutTransaction(body) }
-        guard let value else { preconditionFailure("a use that did not fail has a result") }
-        return value
+        turn.lock()
+        defer { turn.unlock() }
+        return try database.writeWithoutTransaction(body)
     }
 
     /// Never waits: any use may take long, as even the smallest commit syncs the log if it is the
@@ -22,12 +22,8 @@ final class WriterConnection: Sendable {
     ///
     /// - Returns: nil if it is in use.
     func useIfFree<Value>(_ body: (Database) throws -> Value) throws -> Value? {
-        var value: Value?
-        let isFree: Void? = try turn.withLockIfAvailable { _ in
-            value = try database.writeWithoutTransaction(body)
-        }
-        guard isFree != nil else { return nil }
-        guard let value else { preconditionFailure("a use that did not fail has a result") }
-        return value
+        guard turn.try() else { return nil }
+        defer { turn.unlock() }
+        return try database.writeWithoutTransaction(body)
     }
 }
