@@ -125,6 +125,30 @@ struct InvalidationQueueTests {
         next(0, expecting: name)
     }
 
+    /// Goal: directories in which a request waits for the network, one after the other without a pause, do
+    /// not stop the invalidations of all others.
+    @Test
+    mutating func `lanes that may get stuck leave one sender to the others`() {
+        queue.open()
+        let first = (queue.begin(waitingAt: [.root]), queue.begin(waitingAt: [third.lane]))
+        add(name, expecting: .queued)
+        add(third, expecting: .queued)
+        let second = (queue.begin(waitingAt: [.root]), queue.begin(waitingAt: [third.lane]))
+        end(first.0, expecting: 0)
+        end(first.1, expecting: 1)
+        next(0, expecting: name)
+        next(1, expecting: nil)
+        add(file, expecting: .start(sender: 1))
+        next(1, expecting: file)
+        next(1, after: file, expecting: nil)
+        // The next of such a lane is sent once its request is answered, or the stuck sender is back.
+        end(second.1, expecting: 1)
+        next(1, expecting: third)
+        next(1, after: third, expecting: nil)
+        end(second.0, expecting: nil)
+        next(0, after: name, expecting: nil)
+    }
+
     private mutating func expectRepeat(_ item: Item, _ expected: Bool) {
         let isRepeat = queue.takeRepeat(item)
         #expect(isRepeat == expected)

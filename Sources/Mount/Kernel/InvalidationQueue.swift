@@ -5,8 +5,8 @@ import Engine
 /// The kernel carries out an invalidation only after the requests that hold the same lock: of a
 /// name, those in its directory; of an inode, those that read its bytes. So there is one lane for
 /// each directory or inode, sent by one thread at a time. A lane whose requests wait for the network
-/// is held back until these are answered; one that gets stuck regardless, because a request came
-/// in between, occupies one of several threads.
+/// is held back until these are answered. If others wait by then, it is sent nevertheless and may get
+/// stuck until they are answered; one thread is kept for the lanes that none has locked.
 struct InvalidationQueue {
     enum Item: Hashable {
         case name(FileName, parent: InodeNumber)
@@ -45,6 +45,8 @@ struct InvalidationQueue {
         var isSending = false
         /// Whether it was held back already: later requests do not hold it back again.
         var wasHeld = false
+        /// Whether a waiting request had it locked when its sending began.
+        var mayBeStuck = false
     }
 
     private let itemsMax: Int
@@ -55,6 +57,9 @@ struct InvalidationQueue {
     /// Those that have been sent before, and are sent a second time: see ``AnswerLedger``.
     private var repeats: Set<Item> = []
     private var idleSenders: [Int]
+    /// The senders that may be stuck, and how many may be at a time.
+    private var stuckSenders = 0
+    private let stuckSendersMax: Int
     private var waits: [InodeNumber: Set<UInt64>] = [:]
     private var nextWait: UInt64 = 0
     private var isOpen = false
@@ -62,6 +67,7 @@ struct InvalidationQueue {
     init(itemsMax: Int, senders: Int) {
         self.itemsMax = itemsMax
         idleSenders = Array((0..<senders).reversed())
+        stuckSendersMax = max(1, senders - 1)
     }
 
     mutating func open() {
@@ -74,7 +80,9 @@ struct InvalidationQueue {
         ready = Fifo()
         queued = []
         repeats = []
-        lanes = lanes.filter(\.value.isSending).mapValues { _ in Lane(isSending: true) }
+        lanes = lanes.filter(\.value.isSending).mapValues { lane in
+            Lane(isSending: true, mayBeStuck: lane.mayBeStuck)
+        }
     }
 
     /// - Parameter isRepeat: Whether it was sent before, and has not changed since.
@@ -97,19 +105,32 @@ struct InvalidationQueue {
     ///
     /// - Parameter last: The item that this sender has sent before.
     mutating func next(for sender: Int, after last: Item?) -> Item? {
-        if let lane = last?.lane {
-            lanes[lane]?.isSending = false
-            if lanes[lane]?.items.isEmpty == true { lanes[lane] = nil } else { line(up: lane) }
-        }
+        if let lane = last?.lane { endSending(lane) }
+        var blocked: [InodeNumber] = []
+        defer { for lane in blocked { ready.append(lane) } }
         while let lane = ready.popFirst() {
             if isHeldBack(lane) { continue }
+            let mayBeStuck = waits[lane] != nil
+            if mayBeStuck, stuckSenders == stuckSendersMax {
+                blocked.append(lane)
+                continue
+            }
             guard let item = lanes[lane]?.items.popFirst() else { continue }
             lanes[lane]?.isSending = true
+            lanes[lane]?.mayBeStuck = mayBeStuck
+            if mayBeStuck { stuckSenders += 1 }
             queued.remove(item)
             return item
         }
         idleSenders.append(sender)
         return nil
+    }
+
+    private mutating func endSending(_ lane: InodeNumber) {
+        if lanes[lane]?.mayBeStuck == true { stuckSenders -= 1 }
+        lanes[lane]?.isSending = false
+        lanes[lane]?.mayBeStuck = false
+        if lanes[lane]?.items.isEmpty == true { lanes[lane] = nil } else { line(up: lane) }
     }
 
     /// Returns whether an item that was sent just now was a repeat.
