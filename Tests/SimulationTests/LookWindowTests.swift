@@ -112,4 +112,38 @@ struct LookWindowTests {
             #expect(store.answers.withLock { $0 } > 10_000)
         }
     }
+
+    /// Goal: a walk does not wait for the metadata of a directory behind that of a thousand files.
+    @Test func `fetches next that which a program needs next`() throws {
+        let (directories, files) = ([901, 902, 903], [1, 2, 3, 4])
+        let order = Locked<[Int64]>([])
+        try Scenario.run { it in
+            let (queue, clock) = (MetadataQueue(), it.mount.clock)
+            for number in files {
+                queue.request(InodeNumber(rawValue: Int64(number)), isAwaited: false)
+            }
+            // One of them is already expected, behind the files; it keeps its place in progress.
+            let known = queue.request(InodeNumber(rawValue: 902), isAwaited: false)
+            queue.requestNext(directories.map { InodeNumber(rawValue: Int64($0)) })
+            queue.requestNext([InodeNumber(rawValue: 3)])
+            try await withThrowingTaskGroup { group in
+                group.addTask {
+                    await queue.run(sideBySide: 1, on: clock) {
+                        false
+                    } prepare: { inodes in
+                        inodes
+                    } look: { inode, _ in
+                        order.withLock { $0.append(inode.rawValue) }
+                    }
+                }
+                await known.completion.wait(after: 0)
+                let last = queue.request(InodeNumber(rawValue: 4), isAwaited: true)
+                await last.completion.wait(after: 0)
+                try await it.wait(.seconds(1))
+                group.cancelAll()
+            }
+        }
+        #expect(order.withLock { $0.prefix(4) } == [3, 901, 902, 903])
+        #expect(order.withLock { $0.sorted() } == [1, 2, 3, 4, 901, 902, 903], "each of them once")
+    }
 }
