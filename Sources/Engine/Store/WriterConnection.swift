@@ -1,19 +1,16 @@
-import Foundation
 import GRDB
 
 /// The connection that writes, used by one thread at a time.
 final class WriterConnection: Sendable {
     let database: any DatabaseWriter
-    /// Held by its user. Not a `Mutex`: on Linux, its `unlock` passes it to a thread that sleeps, so that
-    /// each of many short uses waits for a thread to wake.
-    private let turn = NSLock()
+    private let turn = WriterTurn()
 
     init(_ database: any DatabaseWriter) { self.database = database }
 
     /// Waits for the other users.
     func use<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        turn.lock()
-        defer { turn.unlock() }
+        turn.take()
+        defer { turn.giveBack() }
         return try database.writeWithoutTransaction(body)
     }
 
@@ -22,8 +19,8 @@ final class WriterConnection: Sendable {
     ///
     /// - Returns: nil if it is in use.
     func useIfFree<Value>(_ body: (Database) throws -> Value) throws -> Value? {
-        guard turn.try() else { return nil }
-        defer { turn.unlock() }
+        guard turn.takeIfFree() else { return nil }
+        defer { turn.giveBack() }
         return try database.writeWithoutTransaction(body)
     }
 }

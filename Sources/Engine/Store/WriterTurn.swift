@@ -1,0 +1,69 @@
+import Dispatch
+import Foundation
+
+/// A lock for uses of very different length, by many threads.
+///
+/// While it is free, any running thread may take it: to pass it to one that sleeps makes all others
+/// wait until that has been woken, which takes longer than most uses. But every millisecond, it is passed to the
+/// thread that has waited longest, so that a thread which takes it again and again keeps none waiting.
+final class WriterTurn: @unchecked Sendable {
+    private final class Waiter {
+        let semaphore = DispatchSemaphore(value: 0)
+        var isOwner = false
+    }
+
+    /// The time between two passes, at least.
+    private static let passInterval: UInt64 = 1_000_000
+
+    // Sound: `lock` guards the others. It is held for some instructions at a time.
+    private let lock = NSLock()
+    private var isTaken = false
+    /// Those that sleep or are being woken, in the order of their arrival.
+    private var waiters: [Waiter] = []
+    /// On the clock of `DispatchTime`.
+    private var nextPass: UInt64 = 0
+
+    func take() {
+        if takeIfFree() { return }
+        let waiter = Waiter()
+        lock.lock()
+        waiters.append(waiter)
+        lock.unlock()
+        while !takeOrWait(waiter) { waiter.semaphore.wait() }
+    }
+
+    /// - Returns: false if it is taken.
+    func takeIfFree() -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        if isTaken { return false }
+        isTaken = true
+        return true
+    }
+
+    /// - Returns: Whether a waiter has it; otherwise it is woken later.
+    private func takeOrWait(_ waiter: Waiter) -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
+        if waiter.isOwner { return true }
+        if isTaken { return false }
+        isTaken = true
+        waiters.removeAll { $0 === waiter }
+        return true
+    }
+
+    func giveBack() {
+        lock.lock()
+        let next = waiters.first
+        let now = next == nil ? 0 : DispatchTime.now().uptimeNanoseconds
+        if let next, now >= nextPass {
+            nextPass = now + Self.passInterval
+            next.isOwner = true
+            waiters.removeFirst()
+        } else {
+            isTaken = false
+        }
+        lock.unlock()
+        next?.semaphore.signal()
+    }
+}
