@@ -16,6 +16,12 @@ import Testing
         var users = 0
     }
 
+    private final class Progress: Sendable {
+        let uses = Atomic(0)
+        let ended = Atomic(0)
+        let overtaken = Mutex<[Int]>([])
+    }
+
     @Test func `is had by one thread at a time`() {
         let (turn, counter) = (WriterTurn(), Counter())
         Self.onThreads(8) { _ in
@@ -45,29 +51,31 @@ import Testing
     /// Method: a thread takes the turn again as soon as it has given it back, and has it for two
     /// milliseconds. Others that need it have it after a few of its uses.
     @Test func `comes to each, whoever takes it again and again`() {
-        let (turn, uses, isOver) = (WriterTurn(), Atomic(0), Atomic(0))
-        let overtaken = Mutex<[Int]>([])
+        let (turn, progress) = (WriterTurn(), Progress())
         let usesMax = 2_000
         Self.onThreads(3) { number in
             if number == 0 {
-                while isOver.load(ordering: .relaxed) < 2, uses.load(ordering: .relaxed) < usesMax {
+                while progress.ended.load(ordering: .relaxed) < 2,
+                    progress.uses.load(ordering: .relaxed) < usesMax
+                {
                     turn.take()
                     let end = ContinuousClock.now + .milliseconds(2)
                     while ContinuousClock.now < end {}
-                    uses.add(1, ordering: .relaxed)
+                    progress.uses.add(1, ordering: .relaxed)
                     turn.giveBack()
                 }
                 return
             }
             for _ in 0..<20 {
-                let before = uses.load(ordering: .relaxed)
+                let before = progress.uses.load(ordering: .relaxed)
                 turn.take()
-                overtaken.withLock { $0.append(uses.load(ordering: .relaxed) - before) }
+                let uses = progress.uses.load(ordering: .relaxed)
+                progress.overtaken.withLock { $0.append(uses - before) }
                 turn.giveBack()
             }
-            isOver.add(1, ordering: .relaxed)
+            progress.ended.add(1, ordering: .relaxed)
         }
-        let counts = overtaken.withLock { $0.sorted() }
+        let counts = progress.overtaken.withLock { $0.sorted() }
         #expect(counts.count == 40)
         // On a busy machine a thread may rest before it is in line.
         #expect(counts[counts.count / 2] <= 3, "\(counts)")
