@@ -23,6 +23,13 @@ final class WriterTurn: @unchecked Sendable {
     /// On the clock of `DispatchTime`.
     private var nextPass: UInt64 = 0
 
+    /// The number of threads that wait for it.
+    var waiting: Int {
+        lock.lock()
+        defer { lock.unlock() }
+        return waiters.count
+    }
+
     func take() {
         if takeIfFree() { return }
         let waiter = Waiter()
