@@ -146,4 +146,18 @@ struct LookWindowTests {
         #expect(order.withLock { $0.prefix(4) } == [3, 901, 902, 903])
         #expect(order.withLock { $0.sorted() } == [1, 2, 3, 4, 901, 902, 903], "each of them once")
     }
+
+    @Test func `keeps its bound, whatever is needed next`() {
+        let queue = MetadataQueue()
+        for number in 0..<MetadataQueue.expectedMax {
+            queue.request(InodeNumber(rawValue: 2 + Int64(number)), isAwaited: false)
+        }
+        let last = InodeNumber(rawValue: 1 + Int64(MetadataQueue.expectedMax))
+        let dropped = queue.request(last, isAwaited: false)
+        for number in 0..<10 { queue.requestNext([InodeNumber(rawValue: 10_000 + Int64(number))]) }
+        #expect(queue.room == 0)
+        #expect(dropped.completion.notifications == 1, "its place is taken")
+        queue.request(InodeNumber(rawValue: 2), isAwaited: true)
+        #expect(queue.room == 1)
+    }
 }

@@ -9,15 +9,17 @@ final class ReadAheadQueue: Sendable {
         var running: [InodeNumber: Int] = [:]
         var runningCount = 0
 
-        /// The pieces that each file may have in flight: all of them if it is alone.
+        /// The pieces that each file may have in flight. One that is alone leaves some to the next.
         var share: Int {
             let files = running.keys.count { !queue.contains($0) } + queue.count
-            return max(1, piecesMax / max(1, files))
+            return max(1, min(filePiecesMax, piecesMax / max(1, files)))
         }
     }
 
     /// The pieces in flight of all files together.
-    private static let piecesMax = 16
+    private static let piecesMax = 24
+    /// The pieces in flight of one file.
+    private static let filePiecesMax = 16
     /// Further files are fetched as they are read.
     private static let filesMax = 1_024
 

@@ -63,17 +63,21 @@ final class MetadataQueue: Sendable {
         return flight
     }
 
-    /// Requests fetches that are likely to be awaited before all others that are not awaited yet.
+    /// Requests fetches that are likely to be awaited before all others that are not awaited yet. They
+    /// take the places of the last of these, if there are too many.
     func requestNext(_ inodes: [InodeNumber]) {
-        state.withLock { state in
-            if state.isClosed { return }
+        let dropped = state.withLock { state -> [InodeNumber] in
+            if state.isClosed { return [] }
             let waiting = Set(state.expected)
             // One that is running, or awaited, needs no other place.
             let next = inodes.filter { state.flights[$0] == nil || waiting.contains($0) }
             for inode in next where state.flights[inode] == nil { state.flights[inode] = Flight() }
             let moved = Set(next)
-            state.expected = next + state.expected.filter { !moved.contains($0) }
+            let expected = next + state.expected.filter { !moved.contains($0) }
+            state.expected = Array(expected.prefix(Self.expectedMax))
+            return Array(expected.dropFirst(Self.expectedMax))
         }
+        for inode in dropped { complete(inode) }
         signal.notify()
     }
 

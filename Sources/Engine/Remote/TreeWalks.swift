@@ -68,7 +68,7 @@ struct TreeWalks: Sendable {
         of step: WalkDetector.Step, _ plan: WalkDetector.Plan, at now: Duration
     ) throws(Blocked) {
         guard plan.listings > 0 else { return }
-        let next = try store.read { database in
+        let (next, unseen) = try store.read { database in
             var search = AheadSearch(
                 database: database, count: plan.listings,
                 isKnown: { inode in
@@ -81,12 +81,16 @@ struct TreeWalks: Sendable {
             if plan.descends, let above = step.above {
                 try search.add(below: above.parent, after: above.cookie, depth: 0)
             }
-            return search.found
+            let unseen = try search.found.filter { inode in
+                guard plan.looks, let record = try database.inode(inode) else { return false }
+                return try database.isUnseen(record)
+            }
+            return (search.found, unseen)
         }
         detector.withLock { $0.noteAhead(next) }
         for directory in next { _ = listings.request(directory, isAhead: true, at: now) }
         // The program asks for theirs before it asks for those of the files in them.
-        if plan.looks { looks.requestNext(next) }
+        if !unseen.isEmpty { looks.requestNext(unseen) }
     }
 
     /// The search for the directories that a program will need next, in its order.

@@ -143,8 +143,8 @@ package final class Store: Sendable {
         }
     }
 
-    /// Reads a few rows on the writer's connection, after those who wait for it. For tasks in the
-    /// background, as it saves work rather than time.
+    /// Reads a few rows on the writer's connection, and waits for it. For tasks in the background, as it
+    /// saves work rather than time.
     func readInTurn<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         try read {
             try writer.use { try Self.withoutChanges(in: $0, body) }

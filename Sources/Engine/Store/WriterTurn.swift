@@ -4,8 +4,9 @@ import Foundation
 /// A lock for uses of very different length, by many threads.
 ///
 /// While it is free, any running thread may take it: to pass it to one that sleeps makes all others
-/// wait until that has been woken, which takes longer than most uses. But every millisecond, it is passed to the
-/// thread that has waited longest, so that a thread which takes it again and again keeps none waiting.
+/// wait until that has been woken, which takes longer than most uses. But once a millisecond, at the
+/// end of a use, it is passed to the thread that has waited longest, so that a thread which takes it
+/// again and again keeps none waiting.
 final class WriterTurn: @unchecked Sendable {
     private final class Waiter {
         let semaphore = DispatchSemaphore(value: 0)
