@@ -47,8 +47,8 @@ package final class JobQueue<Job: Sendable>: Sendable {
         case sleep(Sleeper)
     }
 
-    /// Not a `Mutex`: on Linux that is handed to the thread that waits for it, which then has to be woken
-    /// before anyone can go on; eight threads and many short jobs take turns at that speed.
+    /// Not a `Mutex`: on Linux, a contended one is handed to a thread that sleeps. Eight threads with many
+    /// short jobs would go on at the speed of wake-ups.
     private let state = Monitor(State())
 
     package init() {}

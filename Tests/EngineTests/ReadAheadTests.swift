@@ -124,4 +124,24 @@ import Testing
         #expect(Self.ahead(reads, at: .seconds(2)).map(\.lowerBound) == [(400 << 20) + (256 << 10)])
         #expect(!reads.wants(former, windowMax: Self.max))
     }
+
+    /// Goal: a program that reads a second file does not wait for the end of a piece of the first one.
+    @Test func `in at most 16 pieces of one file, and 24 of all`() {
+        let queue = ReadAheadQueue()
+        let (first, second) = (InodeNumber(rawValue: 2), InodeNumber(rawValue: 3))
+        func begin() -> [InodeNumber] {
+            var begun: [InodeNumber] = []
+            while let inode = queue.next() {
+                begun.append(inode)
+                queue.append(inode)
+            }
+            return begun
+        }
+        queue.append(first)
+        #expect(begin() == Array(repeating: first, count: 16))
+        queue.append(second)
+        #expect(begin() == Array(repeating: second, count: 8))
+        queue.end(first)
+        #expect(begin() == [second], "each has the same share")
+    }
 }

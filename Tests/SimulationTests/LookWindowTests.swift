@@ -39,27 +39,40 @@ struct LookWindowTests {
         }
     }
 
+    /// Runs the fetches of a queue until `body` ends.
+    private static func running(
+        _ queue: MetadataQueue, sideBySide: Int = 256, on clock: any Clock,
+        look: @escaping @Sendable (InodeNumber) async -> Void,
+        while body: () async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                await queue.run(sideBySide: sideBySide, on: clock) {
+                    false
+                } prepare: { inodes in
+                    inodes
+                } look: { inode, _ in
+                    await look(inode)
+                }
+            }
+            try await body()
+            group.cancelAll()
+        }
+    }
+
     private static func run(
         _ store: Store,
         _ body: @escaping @Sendable (Scenario, MetadataQueue) async throws -> Void
     ) throws {
         try Scenario.run { it in
             let (queue, clock) = (MetadataQueue(), it.mount.clock)
-            try await withThrowingTaskGroup { group in
-                group.addTask {
-                    await queue.run(sideBySide: 256, on: clock) {
-                        false
-                    } prepare: { inodes in
-                        inodes
-                    } look: { _, _ in
-                        await store.answer(on: clock)
-                    }
-                }
+            try await running(queue, on: clock) { _ in
+                await store.answer(on: clock)
+            } while: {
                 for number in 0..<MetadataQueue.expectedMax {
                     queue.request(InodeNumber(rawValue: 2 + Int64(number)), isAwaited: false)
                 }
                 try await body(it, queue)
-                group.cancelAll()
             }
         }
     }
@@ -122,25 +135,17 @@ struct LookWindowTests {
             for number in files {
                 queue.request(InodeNumber(rawValue: Int64(number)), isAwaited: false)
             }
-            // One of them is already expected, behind the files; it keeps its place in progress.
+            // One of them is expected already, behind the files.
             let known = queue.request(InodeNumber(rawValue: 902), isAwaited: false)
             queue.requestNext(directories.map { InodeNumber(rawValue: Int64($0)) })
             queue.requestNext([InodeNumber(rawValue: 3)])
-            try await withThrowingTaskGroup { group in
-                group.addTask {
-                    await queue.run(sideBySide: 1, on: clock) {
-                        false
-                    } prepare: { inodes in
-                        inodes
-                    } look: { inode, _ in
-                        order.withLock { $0.append(inode.rawValue) }
-                    }
-                }
+            try await Self.running(queue, sideBySide: 1, on: clock) { inode in
+                order.withLock { $0.append(inode.rawValue) }
+            } while: {
                 await known.completion.wait(after: 0)
                 let last = queue.request(InodeNumber(rawValue: 4), isAwaited: true)
                 await last.completion.wait(after: 0)
                 try await it.wait(.seconds(1))
-                group.cancelAll()
             }
         }
         #expect(order.withLock { $0.prefix(4) } == [3, 901, 902, 903])

@@ -5,8 +5,9 @@ import Engine
 /// The kernel carries out an invalidation only after the requests that hold the same lock: of a
 /// name, those in its directory; of an inode, those that read its bytes. So there is one lane for
 /// each directory or inode, sent by one thread at a time. A lane whose requests wait for the network
-/// is held back until these are answered. If others wait by then, it is sent nevertheless and may get
-/// stuck until they are answered; one thread is kept for the lanes that none has locked.
+/// is held back until these are answered. If later requests wait there by then, it is sent nevertheless
+/// and may get stuck until they are answered; one thread is kept for lanes in which no request waits. A
+/// request that begins to wait during the sending may get that one stuck, too.
 struct InvalidationQueue {
     enum Item: Hashable {
         case name(FileName, parent: InodeNumber)
