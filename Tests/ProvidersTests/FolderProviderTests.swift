@@ -89,6 +89,22 @@ import Testing
         #expect((found[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_600_000_000)
     }
 
+    /// States keep etags: in another form, each known file would count as changed.
+    @Test func `etags keep their form, also of files from before 1970`() async throws {
+        let provider = try await connect()
+        _ = try await write("twenty-one characters", to: "file", of: provider)
+        let path = folder.path("file")
+        var times = [timespec(), timespec(tv_sec: -300, tv_nsec: 31)]
+        try #require(utimensat(AT_FDCWD, path, &times, 0) == 0)
+        var status = stat()
+        try #require(stat(path, &status) == 0)
+
+        let etag = try #require(try await provider.stat(key("file")).etag)
+        #expect(
+            etag.description.hasPrefix("15.-12c.1f.\(String(status.st_ino, radix: 16))."))
+        #expect(etag.description.split(separator: ".").count == 6)
+    }
+
     @Test func `a file written by another program has another etag`() async throws {
         let provider = try await connect()
         let first = try await write("one", to: "file", of: provider)

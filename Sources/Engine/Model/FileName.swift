@@ -1,3 +1,5 @@
+import Glibc
+
 /// One component of a path: 1 to 255 bytes without `/` and NUL, neither `.` nor `..`.
 ///
 /// Names are bytes, as in POSIX: two names are equal only if all their bytes are, regardless of
@@ -28,7 +30,15 @@ package struct FileName: Hashable, Sendable {
 
 extension FileName: Comparable {
     package static func < (left: Self, right: Self) -> Bool {
-        left.bytes.lexicographicallyPrecedes(right.bytes)
+        // As lexicographicallyPrecedes(_:), which compares byte by byte.
+        left.bytes.withUnsafeBytes { left in
+            right.bytes.withUnsafeBytes { right in
+                let count = min(left.count, right.count)
+                let order =
+                    count == 0 ? 0 : memcmp(left.baseAddress!, right.baseAddress!, count)
+                return order == 0 ? left.count < right.count : order < 0
+            }
+        }
     }
 }
 

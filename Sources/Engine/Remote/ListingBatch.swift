@@ -8,7 +8,9 @@ struct ListingBatch {
     /// How long the first page waits for others; pages of a slow store are merged at once.
     static let delayMax: Duration = .seconds(1)
 
-    private var objects: [RemoteObject] = []
+    /// As they came: to append their objects to one array would copy each once more.
+    private var pages: [[RemoteObject]] = []
+    private var count = 0
     private var begin: Duration
     private let objectsMax: Int
 
@@ -19,14 +21,20 @@ struct ListingBatch {
 
     /// - Returns: Whether the batch is to be merged.
     mutating func add(_ page: ListingPage, at now: Duration) -> Bool {
-        objects += page.objects
-        return page.isLast || objects.count >= objectsMax || now - begin >= Self.delayMax
+        pages.append(page.objects)
+        count += page.objects.count
+        return page.isLast || count >= objectsMax || now - begin >= Self.delayMax
     }
 
     /// Returns the objects by their names, and begins the next batch.
     mutating func take(at now: Duration) -> [RemoteObject] {
-        defer { (objects, begin) = ([], now) }
-        let names = objects.map(\.name)
-        return names.indices.sorted { names[$0] < names[$1] }.map { objects[$0] }
+        defer { (pages, count, begin) = ([], 0, now) }
+        var places: [(name: FileName, page: Int, index: Int)] = []
+        places.reserveCapacity(count)
+        for (page, objects) in pages.enumerated() {
+            places += objects.indices.map { (objects[$0].name, page, $0) }
+        }
+        places.sort { $0.name < $1.name }
+        return places.map { pages[$0.page][$0.index] }
     }
 }

@@ -9,20 +9,42 @@ struct PackedNames {
     /// In SQL, the name of a row of `page`. Its `key` is the index of the name.
     static let name = "substr(:bytes, page.value >> 8, page.value & 255)"
 
-    private var places = "["
-    private var bytes = Data()
+    private var places = [UInt8(ascii: "[")]
+    private var bytes: [UInt8] = []
 
     init(_ names: some Sequence<FileName>) {
         for name in names {
-            if !bytes.isEmpty { places += "," }
-            places += String((bytes.count + 1) << 8 | name.bytes.count)
+            if !bytes.isEmpty { places.append(UInt8(ascii: ",")) }
+            places.append(decimal: Int64((bytes.count + 1) << 8 | name.bytes.count))
             bytes += name.bytes
         }
-        places += "]"
+        places.append(UInt8(ascii: "]"))
     }
 
     /// The arguments of these names, and others.
     func arguments(_ others: StatementArguments = [:]) -> StatementArguments {
-        others + ["places": places, "bytes": bytes]
+        others + ["places": String(decoding: places, as: UTF8.self), "bytes": Data(bytes)]
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number as decimal text, after spaces up to the width, which SQLite skips.
+    mutating func append(decimal number: Int64, width: Int = 0) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (rest, index) = (number.magnitude, digits.count)
+            repeat {
+                index -= 1
+                digits[index] = UInt8(ascii: "0") + UInt8(rest % 10)
+                rest /= 10
+            } while rest > 0
+            if number < 0 {
+                index -= 1
+                digits[index] = UInt8(ascii: "-")
+            }
+            for _ in 0..<Swift.max(0, width - (digits.count - index)) {
+                append(UInt8(ascii: " "))
+            }
+            append(contentsOf: digits[index...])
+        }
     }
 }

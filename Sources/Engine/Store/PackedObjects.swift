@@ -37,7 +37,7 @@ struct PackedObjects {
         "CAST(substr(:bytes, page.value + \(offset), \(width)) AS INTEGER)"
     }
 
-    private var places = "["
+    private var places = [UInt8(ascii: "[")]
     private var bytes: [UInt8] = []
     private(set) var count = 0
 
@@ -53,10 +53,10 @@ struct PackedObjects {
     ///   - remoteModified: See ``RemoteObject/remoteModified``.
     mutating func append(_ object: RemoteObject, mode: UInt16, remoteModified: Timestamp?) {
         count += 1
-        if !bytes.isEmpty { places += "," }
+        if !bytes.isEmpty { places.append(UInt8(ascii: ",")) }
         // SQLite counts from 1.
-        places += String(bytes.count + 1)
-        let etag = object.etag.map { Array($0.description.utf8) }
+        places.append(decimal: Int64(bytes.count + 1))
+        let etag = object.etag?.description.utf8
         append(Int64(object.name.bytes.count), width: 3)
         append(etag.map { Int64($0.count) + 1 } ?? 0, width: 5)
         append(Int64(object.kind.rawValue), width: 1)
@@ -70,22 +70,13 @@ struct PackedObjects {
         if let etag { bytes += etag }
     }
 
-    /// Appends a number as decimal text, after spaces, which SQLite skips.
     private mutating func append(_ number: Int64, width: Int) {
-        let start = bytes.count
-        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: width))
-        var (rest, index) = (number.magnitude, start + width)
-        repeat {
-            index -= 1
-            bytes[index] = UInt8(ascii: "0") + UInt8(rest % 10)
-            rest /= 10
-        } while rest > 0
-        if number < 0 { bytes[index - 1] = UInt8(ascii: "-") }
+        bytes.append(decimal: number, width: width)
     }
 
     /// The arguments of these objects, and others.
     func arguments(_ others: StatementArguments = [:]) -> StatementArguments {
-        others + ["places": places + "]", "bytes": Data(bytes)]
+        others + ["places": String(decoding: places, as: UTF8.self) + "]", "bytes": Data(bytes)]
     }
 }
 

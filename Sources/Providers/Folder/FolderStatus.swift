@@ -44,15 +44,16 @@ struct FolderStatus: Sendable {
     /// size and time as well.
     var version: String {
         let (modified, born) = (status.stx_mtime, status.stx_btime)
-        var text = ""
-        text.reserveCapacity(64)
-        text.append(hexadecimal: size)
-        text.append(".", hexadecimal: modified.tv_sec)
-        text.append(".", hexadecimal: modified.tv_nsec)
-        text.append(".", hexadecimal: status.stx_ino)
-        text.append(".", hexadecimal: born.tv_sec)
-        text.append(".", hexadecimal: born.tv_nsec)
-        return text
+        return String(unsafeUninitializedCapacity: 6 * HexadecimalFields.fieldBytesMax) { bytes in
+            var text = HexadecimalFields(bytes)
+            text.append(size)
+            text.append(modified.tv_sec)
+            text.append(modified.tv_nsec)
+            text.append(status.stx_ino)
+            text.append(born.tv_sec)
+            text.append(born.tv_nsec)
+            return text.count
+        }
     }
 
     var etag: ETag { ETag(version) }
@@ -81,11 +82,34 @@ struct FolderStatus: Sendable {
     }
 }
 
-extension String {
-    fileprivate mutating func append(
-        _ separator: String = "", hexadecimal number: some BinaryInteger
-    ) {
-        self += separator
-        self += String(number, radix: 16)
+/// Hexadecimal numbers, separated by dots: a listing writes six for each file.
+private struct HexadecimalFields {
+    /// A dot, a sign and 16 digits.
+    static let fieldBytesMax = 18
+
+    private let bytes: UnsafeMutableBufferPointer<UInt8>
+    private(set) var count = 0
+
+    init(_ bytes: UnsafeMutableBufferPointer<UInt8>) {
+        self.bytes = bytes
+    }
+
+    mutating func append(_ number: some FixedWidthInteger) {
+        if count > 0 { append(UInt8(ascii: ".")) }
+        if number < 0 { append(UInt8(ascii: "-")) }
+        let magnitude = UInt64(number.magnitude)
+        let digits = max(1, (64 - magnitude.leadingZeroBitCount + 3) / 4)
+        for index in (0..<digits).reversed() {
+            append(Self.digit(UInt8(magnitude >> (index * 4) & 0xF)))
+        }
+    }
+
+    private mutating func append(_ byte: UInt8) {
+        bytes[count] = byte
+        count += 1
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 }
