@@ -378,6 +378,29 @@ struct PowerCutReplacementTests {
         }
     }
 
+    /// Method: the file that takes the name is open for writing, and has no change to lose.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `an unchanged file keeps the name that it was moved to`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("former"), Self.new)
+            try remote.otherClientWrites(Scenario.key("file"), Self.old)
+        } _: { it in
+            try await it.open(try await it.find("former"))
+            it.remote.setReachable(false)
+            try await it.rename("former", to: "file")
+            try await Self.synchronizeDatabase(it)
+            try await Self.restart(it)
+            it.remote.setReachable(true)
+            #expect(try await it.names(in: "") == ["file", "other"])
+            #expect(try await it.read("file") == Self.new)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["file", "other"])
+            #expect(it.remoteBytes("file") == Self.new)
+        }
+    }
+
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func `only the last of several drafts may be lost`(seed: UInt64) throws {
         try Self.run(seed: seed) { it in

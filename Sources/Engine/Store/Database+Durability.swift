@@ -189,13 +189,16 @@ extension Database {
     /// Until the bytes of the second are on the disk, the first keeps its own, and gets the name back
     /// if a power cut takes those of the second.
     ///
+    /// Called before the move makes the second pending: one that is not yet has no changes to lose, even
+    /// if a program may write it.
+    ///
     /// - Parameter replaced: If nothing of it is on the disk, the file that it has replaced itself is
     ///   kept instead.
     func noteReplacement(of replaced: InodeNumber?, by inode: InodeNumber) throws {
         let claim = "unsynced WHERE inode = ? AND state < 2"
         guard try hasRow(claim, [inode]) else { return }
-        var kept = replaced
-        if let replaced, try isUnsafe(replaced), try !isFsynced(replaced),
+        var kept = try isPending(inode) ? replaced : nil
+        if let replaced, kept != nil, try isUnsafe(replaced), try !isFsynced(replaced),
             try synced(replaced)?.etag == nil
         {
             kept = try self.replaced(by: replaced)
