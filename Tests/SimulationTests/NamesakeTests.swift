@@ -86,6 +86,35 @@ struct NamesakeTests {
         }
     }
 
+    /// Goal: a directory that cannot move until one below it has left says so, instead of waiting in
+    /// silence.
+    ///
+    /// Method: it moves into a directory that is below it on the remote, and whose own parent cannot
+    /// leave it.
+    @Test func `names the second name to a directory that waits for it`() throws {
+        try Scenario.run(settings: Self.settings()) { it in
+            try await it.write("B", [1])
+            for path in ["outer", "outer/inner", "outer/inner/deep"] {
+                try await it.makeDirectory(path)
+            }
+            #expect(try await it.rest())
+            try await it.rename("outer/inner", to: "b")
+            try await it.rename("outer", to: "b/deep/outer")
+            var items: [PendingItem] = []
+            for _ in 0..<600 where items.count != 2 || items.contains(where: { $0.failure == nil })
+            {
+                try await it.wait(.milliseconds(500))
+                items = try it.status().items
+            }
+            let outer = try #require(items.first { $0.path == "b/deep/outer" })
+            #expect(outer.failure?.what == "wait for \"b\"")
+            #expect(outer.failure?.isFinal == true)
+            try await it.rename("b", to: "free")
+            #expect(try await it.rest(within: .seconds(60)))
+            #expect(it.remotePaths == ["B", "free", "free/deep", "free/deep/outer"])
+        }
+    }
+
     /// Method: the store moves files and directories in one step, or copies and then deletes, also
     /// if the answers are lost.
     @Test(arguments: [true, false], [true, false])

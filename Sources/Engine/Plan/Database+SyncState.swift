@@ -184,6 +184,20 @@ extension Database {
         return true
     }
 
+    /// Returns the first inode with pending changes on the way up from one on the remote, and below
+    /// another: one that is not pending itself moves with a directory above it.
+    func pendingInode(
+        atOrAbove inode: InodeNumber, below end: InodeNumber
+    ) throws -> InodeNumber? {
+        var current = inode
+        while current != .root, current != end {
+            if try isPending(current) { return current }
+            guard let synced = try synced(current) else { return nil }
+            current = synced.parent
+        }
+        return nil
+    }
+
     /// Returns the file that is to replace an unlinked one on the remote, in one step.
     fileprivate func successor(_ row: SyncRow) throws -> InodeNumber? {
         guard row.state.kind == .file, let entrant = row.entrant,

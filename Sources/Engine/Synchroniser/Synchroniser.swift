@@ -177,14 +177,15 @@ struct Synchroniser: Sendable {
     private func wait(
         _ inode: InodeNumber, for other: InodeNumber
     ) throws(Blocked) -> Agenda.Outcome {
-        let (former, failure) = try store.read { database in
+        let (former, blocker, failure) = try store.read { database in
             let former = try database.pending(inode)?.failure
-            guard let failure = try database.pending(other)?.failure,
-                try failure.isFinal || database.isHeld(other)
-            else { return (former, nil as SyncFailure?) }
-            let name = ObjectKey(try database.path(of: other))
+            let blocker = try database.pendingInode(atOrAbove: other, below: inode) ?? other
+            guard let failure = try database.pending(blocker)?.failure,
+                try failure.isFinal || database.isHeld(blocker)
+            else { return (former, blocker, nil as SyncFailure?) }
+            let name = ObjectKey(try database.path(of: blocker))
             return (
-                former,
+                former, blocker,
                 SyncFailure(
                     kind: failure.kind, what: "wait for \"\(name)\"", why: failure.why,
                     remedy: failure.remedy, isFinal: true)
@@ -193,7 +194,7 @@ struct Synchroniser: Sendable {
         if let failure, failure != former {
             try store.write { try $0.setFailure(failure, attempts: 0, of: inode) }
         }
-        return .blocked(by: other)
+        return .blocked(by: blocker)
     }
 
     /// Removes an inode from the pending ones, if its plan is still to do nothing.
