@@ -24,6 +24,10 @@ struct MountReport: Decodable {
         var conflictsWith: String?
     }
 
+    struct Remote: Decodable {
+        var reachable: Bool
+    }
+
     struct LostAndFound: Decodable {
         var files: Int
         var path: String
@@ -35,6 +39,7 @@ struct MountReport: Decodable {
     }
 
     var counts: Counts
+    var remote: Remote
     var items: [Item]
     var lostAndFound: LostAndFound?
     var passthrough: Passthrough?

@@ -48,25 +48,26 @@ final class MountedEngine: MountService {
             let ballast = try PosixBallast(directory: options.stateDirectory)
             if !ballast.isSufficient { try MountChecks.room(in: options.stateDirectory) }
             try MountChecks.database(in: options.stateDirectory, boot: Boot.identifier)
-            let notes = Mutex<[String]>([])
-            var world = ProviderEnvironment(
-                clock: clock, transport: HTTPTransport(Self.transport(options, source: source)),
-                logger: logger)
-            world.note = { note in notes.withLock { $0.append(note) } }
-            world.waitsFor = waitsFor
-            world.atEnd = { hooks.add($0) }
             let database = "\(options.stateDirectory)/\(StateDatabase.name)"
-            let foundNames = Mutex<NameMatching?>(nil)
-            world.knownNames = StateDatabase.names(ofFileAt: database)
-            world.foundNames = { names in foundNames.withLock { $0 = names } }
-            let provider = try await source.connect(world)
-            self.notes = notes.withLock { $0 }
             let store = try Store(
                 path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database),
                 cacheBytes: options.memory.databaseBytes)
             self.store = store
             var pools: DaemonPools?
             do {
+                let notes = Mutex<[String]>([])
+                let foundNames = Mutex<NameMatching?>(nil)
+                var world = ProviderEnvironment(
+                    clock: clock,
+                    transport: HTTPTransport(Self.transport(options, source: source)),
+                    logger: logger)
+                world.note = { note in notes.withLock { $0.append(note) } }
+                world.waitsFor = waitsFor
+                world.atEnd = { hooks.add($0) }
+                world.knownNames = try store.knownNames()
+                world.foundNames = { names in foundNames.withLock { $0 = names } }
+                let provider = try await SourceOpening(source, world, store: store).provider()
+                self.notes = notes.withLock { $0 }
                 let disk = try PosixDisk(directory: options.stateDirectory)
                 cacheBytesMax =
                     try options.cacheBytesMax
@@ -80,6 +81,8 @@ final class MountedEngine: MountService {
                     configuration: configuration, store: store, disk: disk, clock: clock,
                     provider: provider, pools: started.forEngine, logger: logger,
                     random: { UInt64.random(in: .min ... .max) })
+                // Only now it is certain that the state belongs to this source.
+                try store.keep(source.known(by: provider))
             } catch {
                 await Self.end(pools, store)
                 throw error

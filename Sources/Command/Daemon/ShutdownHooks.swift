@@ -11,12 +11,15 @@ final class ShutdownHooks: Sendable {
 
     /// Runs each hook once, the last one first.
     func run() async {
+        try? await onOwnThread { self.runHere() }
+    }
+
+    /// Like ``run()``, on the calling thread, which may be blocked for some seconds.
+    func runHere() {
         let hooks = hooks.withLock { hooks in
             defer { hooks = [] }
             return hooks
         }
-        try? await onOwnThread {
-            for hook in hooks.reversed() { hook() }
-        }
+        for hook in hooks.reversed() { hook() }
     }
 }

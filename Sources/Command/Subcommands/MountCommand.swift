@@ -13,7 +13,8 @@ struct MountCommand: AsyncParsableCommand {
         discussion: """
             Returns once the folder is usable; a daemon then serves it, and logs to the file `log` \
             in the state directory. Credentials come from the environment and the provider's \
-            own files, never from the command line.
+            own files, never from the command line. A source that was mounted before needs no \
+            remote: local files can be used, and changes are sent when it answers.
 
             EXAMPLES:
               apus mount folder:/srv/cloud ~/Cloud

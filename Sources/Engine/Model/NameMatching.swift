@@ -3,7 +3,7 @@ import Foundation
 /// The names that a store takes for one.
 ///
 /// This is the only place that compares names other than by their bytes.
-package enum NameMatching: String, Hashable, Sendable {
+package enum NameMatching: String, Codable, Hashable, Sendable {
     /// Names with the same bytes.
     case exact
     /// Names that are equal in Unicode's sense, such as composed and decomposed é.

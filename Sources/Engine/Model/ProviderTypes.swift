@@ -71,6 +71,15 @@ package struct ProviderTraits: Sendable {
     }
 }
 
+/// All of them except ``ProviderTraits/extendedAttributes``, which only the kind of store can measure.
+extension ProviderTraits: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case name, keepsMode, keepsSymlinks, modifiedResolution, transfersMax, queriesMax
+        case movesDirectoriesAtOnce, keepsVersionsInMoves, storesAttributesAtOnce, recognisesWrites
+        case listsMetadata, keepsChecksums, trustsListings, names
+    }
+}
+
 /// The path of an object in the store: the names from the mounted root down to it.
 package struct ObjectKey: Hashable, Sendable {
     package var names: [FileName]

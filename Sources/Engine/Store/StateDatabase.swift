@@ -89,13 +89,6 @@ package enum StateDatabase {
         }
     }
 
-    /// Returns the names that the remote takes for one, as an earlier mount has found out; nil if none
-    /// did, or the file cannot be read.
-    package static func names(ofFileAt path: String) -> NameMatching? {
-        guard FileManager.default.fileExists(atPath: path) else { return nil }
-        return try? reader(path).read { try $0.knownNames() }
-    }
-
     static func folder(of path: String) -> String {
         URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
     }

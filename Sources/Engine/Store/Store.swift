@@ -153,7 +153,7 @@ package final class Store: Sendable {
 
     /// Makes the index of names follow a kind of matching. Called before the first use of names.
     ///
-    /// - Parameter found: Kept for the next start, see ``StateDatabase/names(ofFileAt:)``.
+    /// - Parameter found: Kept for the next start, see ``knownNames()``.
     /// - Returns: See ``Database/setNameMatching(_:)``.
     func matchNames(
         _ matching: NameMatching, found: NameMatching? = nil
@@ -162,6 +162,15 @@ package final class Store: Sendable {
         return try write { database in
             if let found, try database.knownNames() != found { try database.setKnownNames(found) }
             return try database.setNameMatching(matching)
+        }
+    }
+
+    /// Returns the names that the remote takes for one, as an earlier mount has found out; nil if none did.
+    package func knownNames() throws(EngineError) -> NameMatching? {
+        do throws(Blocked) {
+            return try read { try $0.knownNames() }
+        } catch {
+            throw error.failure
         }
     }
 

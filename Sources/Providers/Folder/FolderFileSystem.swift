@@ -32,16 +32,21 @@ struct FolderFileSystem: Sendable {
     private var space: ExtendedAttributeSpace {
         switch magic {
         case Self.ext4:
-            // One block: a header, and for each attribute an entry, its name and its value in words.
-            ExtendedAttributeSpace(bytesMax: blockBytes - 36) { attributes in
-                attributes.names.reduce(0) { sum, name in
-                    let value = attributes[name]?.count ?? 0
-                    return sum + 16 + (name.count - 5 + 3) / 4 * 4 + (value + 3) / 4 * 4
-                }
-            }
+            // One block, with a header.
+            Self.spaceInWords(bytesMax: blockBytes - 36)
         case Self.btrfs: ExtendedAttributeSpace(bytesMax: 16_000, bytes: \.byteCount)
         case Self.f2fs: ExtendedAttributeSpace(bytesMax: 3_500, bytes: \.byteCount)
         default: ExtendedAttributeSpace(bytesMax: 65_536, bytes: \.byteCount)
+        }
+    }
+
+    /// For each attribute an entry, its name and its value in words, as on ext4.
+    static func spaceInWords(bytesMax: Int) -> ExtendedAttributeSpace {
+        ExtendedAttributeSpace(bytesMax: bytesMax) { attributes in
+            attributes.names.reduce(0) { sum, name in
+                let value = attributes[name]?.count ?? 0
+                return sum + 16 + (name.count - 5 + 3) / 4 * 4 + (value + 3) / 4 * 4
+            }
         }
     }
 

@@ -164,6 +164,10 @@ package struct S3Source: SourceForm, Hashable {
         }
     }
 
+    package func extendedAttributeSpace(bytesMax: Int) -> ExtendedAttributeSpace {
+        S3Attributes.space
+    }
+
     // MARK: Names
 
     package var description: String {

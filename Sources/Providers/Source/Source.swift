@@ -72,6 +72,21 @@ package struct Source: Sendable {
         try await form.connect(world)
     }
 
+    /// Returns the capabilities of the connected store, for later mounts.
+    package func known(by provider: any Provider) -> KnownRemote {
+        KnownRemote(source: description, traits: provider.traits)
+    }
+
+    /// Returns the traits that an earlier mount has found; nil if those were of other parameters.
+    package func traits(asIn known: KnownRemote?) -> ProviderTraits? {
+        guard let known, known.source == description else { return nil }
+        var traits = known.traits
+        traits.extendedAttributes = known.extendedAttributesBytesMax.map {
+            form.extendedAttributeSpace(bytesMax: $0)
+        }
+        return traits
+    }
+
     /// Returns the text of a source, for an error message, without user and password, which do not
     /// belong there, even if they contain their own delimiters.
     package static func withoutSecrets(_ text: String) -> String {

@@ -27,6 +27,10 @@ package struct SourceError: Error, CustomStringConvertible {
         self.cause = cause
     }
 
+    /// Whether the same source may open later with nothing else changed: the store is out of reach, or
+    /// too busy.
+    package var isPassing: Bool { (cause as? ProviderError)?.isPassing ?? false }
+
     /// Problem and remedy in one line.
     package var description: String { "\(problem); \(remedy)" }
 }

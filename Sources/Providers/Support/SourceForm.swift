@@ -9,9 +9,17 @@ package protocol SourceForm: Sendable {
     var requestsAtFirst: Int { get }
 
     func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider
+
+    /// Returns the space for extended attributes in a store of this kind, measured as it encodes them,
+    /// or more generously.
+    func extendedAttributeSpace(bytesMax: Int) -> ExtendedAttributeSpace
 }
 
 extension SourceForm {
     package var localFolder: String? { nil }
     package var requestsAtFirst: Int { 8 }
+
+    package func extendedAttributeSpace(bytesMax: Int) -> ExtendedAttributeSpace {
+        ExtendedAttributeSpace(bytesMax: bytesMax, bytes: \.byteCount)
+    }
 }

@@ -121,6 +121,10 @@ package struct WebDAVSource: SourceForm, Hashable {
         ["localhost", "[::1]"].contains(address.host) || address.host.hasPrefix("127.")
     }
 
+    package func extendedAttributeSpace(bytesMax: Int) -> ExtendedAttributeSpace {
+        WebDAVAttributes.room
+    }
+
     // MARK: Names
 
     package var description: String {

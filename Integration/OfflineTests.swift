@@ -1,0 +1,138 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountedTests {
+    /// Goal: a source that was mounted before can be used without its server, and everything goes on by
+    /// itself once that is back.
+    @Suite(.timeLimit(.minutes(5))) struct `A mount without its server` {
+        private func options(_ server: WebDAVServer) -> MountedFolder.Options {
+            var options = MountedFolder.Options()
+            options.otherSource = server.source
+            return options
+        }
+
+        /// - Returns: The note for the user.
+        private func mountAgain(_ folder: MountedFolder) throws -> String {
+            let result = try Apus.run(
+                "mount", folder.source, folder.point, "--state-dir", folder.state)
+            #expect(result.status == 0, Comment(rawValue: result.description))
+            return result.errors
+        }
+
+        @Test func `shows and takes files, and sends them when the server is back`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                try Files.write([1, 2, 3], to: "\(server.folder)/local")
+                try Files.write([4], to: "\(server.folder)/far")
+                try MountedFolder.with(options(server)) { folder in
+                    #expect(try Files.names(in: folder.point) == ["far", "local"])
+                    #expect(try Files.read(folder.local("local")) == [1, 2, 3])
+                    try server.kill()
+                    try Files.write([5], to: folder.local("queued"))
+                    try folder.unmount(now: true)
+
+                    let note = try mountAgain(folder)
+                    #expect(note.contains("local files can be used"))
+                    #expect(try Files.names(in: folder.point) == ["far", "local", "queued"])
+                    #expect(try Files.read(folder.local("local")) == [1, 2, 3])
+                    #expect(try Files.read(folder.local("queued")) == [5])
+                    try Files.write([6], to: folder.local("new"))
+                    #expect(throws: CallError.self) { try Files.read(folder.local("far")) }
+                    try eventually("the outage is told") {
+                        try !folder.report().remote.reachable
+                    }
+                    #expect(try folder.report().counts.pending == 2)
+
+                    try server.restart()
+                    try eventually("all of it is on the server") {
+                        try folder.report().counts.pending == 0
+                    }
+                    #expect(try server.names == ["far", "local", "new", "queued"])
+                    #expect(try Files.holds([6], at: "\(server.folder)/new"))
+                    #expect(try Files.read(folder.local("far")) == [4])
+                    #expect(try folder.report().remote.reachable)
+                }
+            }
+        }
+
+        /// Method: the server accepts connections, and never answers.
+        @Test func `does not wait for a server that is silent`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                try Files.write([1], to: "\(server.folder)/local")
+                try MountedFolder.with(options(server)) { folder in
+                    #expect(try Files.read(folder.local("local")) == [1])
+                    try folder.unmount()
+                    server.pause()
+                    defer { server.resume() }
+                    let note = try mountAgain(folder)
+                    #expect(note.contains("the remote has not answered yet"))
+                    #expect(try Files.read(folder.local("local")) == [1])
+                    try Files.write([2], to: folder.local("new"))
+                    server.resume()
+                    try folder.sync()
+                    #expect(try Files.holds([2], at: "\(server.folder)/new"))
+                }
+            }
+        }
+
+        @Test func `asks for other credentials if the server has changed them`() async throws {
+            let old = WebDAVServer.Account(scheme: .basic, user: "me", password: "old")
+            try await WebDAVServer.with(.apache, account: old) { server in
+                var options = options(server)
+                options.environment = [
+                    "APUS_WEBDAV_USERNAME": "me", "APUS_WEBDAV_PASSWORD": "old",
+                ]
+                try MountedFolder.with(options) { folder in
+                    try Files.write([1], to: folder.local("file"))
+                    try folder.sync()
+                    try server.kill()
+                    try Files.write([2], to: folder.local("new"))
+                    try folder.unmount(now: true)
+                    try folder.mount()
+                    #expect(try Files.read(folder.local("file")) == [1])
+                    try server.change(to: .init(scheme: .basic, user: "me", password: "new"))
+                    try server.restart()
+                    try eventually("the refusal is told") {
+                        try Program.require(Apus.path, "status", folder.point)
+                            .contains("has refused the credentials")
+                    }
+                    #expect(try server.names == ["file"])
+                    try server.change(to: old)
+                    try eventually("the file is on the server", within: .seconds(150)) {
+                        try server.names == ["file", "new"]
+                    }
+                }
+            }
+        }
+
+        @Test func `needs the server if it was never mounted`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                let folder = try MountedFolder(options(server))
+                defer { folder.remove() }
+                try server.kill()
+                try Apus.expectRefusal(
+                    "mount", folder.source, folder.point, "--state-dir", folder.state,
+                    naming: "cannot open", "check the address, and that the server is running")
+                #expect(!folder.isMounted)
+            }
+        }
+
+        /// Method: a folder on a disk that is not mounted.
+        @Test func `takes a missing folder for one that is out of reach`() throws {
+            try MountedFolder.with { remote in
+                try Files.write([1], to: "\(remote)/file")
+            } _: { folder in
+                #expect(try Files.read(folder.local("file")) == [1])
+                try folder.unmount()
+                let away = "\(folder.base)/away"
+                try Files.rename(folder.remote, to: away)
+                try folder.mount()
+                #expect(try Files.read(folder.local("file")) == [1])
+                try Files.write([2], to: folder.local("new"))
+                try Files.rename(away, to: folder.remote)
+                try folder.sync()
+                #expect(try Files.names(in: folder.remote) == ["file", "new"])
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Engine
+import Logging
+import ProviderSupport
+import Providers
+import Synchronization
+
+/// Opens a source. If an earlier mount has found out the store's capabilities, the mount begins without
+/// the store while that is out of reach or slow, and connects in the background.
+struct SourceOpening: Sendable {
+    private let source: Source
+    private let environment: ProviderEnvironment
+    private let store: Store
+    /// Work at the end of the current connection, or of the attempt that is under way.
+    private let hooks = ShutdownHooks()
+
+    /// How long a mount waits for a store that it can do without.
+    private static let patience: Duration = .milliseconds(700)
+
+    /// - Parameter store: Keeps the store's capabilities for later mounts.
+    init(_ source: Source, _ environment: ProviderEnvironment, store: Store) {
+        self.source = source
+        self.environment = environment
+        self.store = store
+        environment.atEnd { [hooks] in hooks.runHere() }
+    }
+
+    /// - Throws: `SourceError` if the source cannot be opened, unless it was before and the store is only
+    ///   out of reach. Errors of the state's database.
+    func provider() async throws -> any Provider {
+        guard let known = try store.knownRemote(), let traits = source.traits(asIn: known) else {
+            return try await opened()
+        }
+        let provider = ConnectingProvider(traits: traits) { [self] () async throws(SourceError) in
+            try await connect(asIn: known)
+        }
+        switch await outcome(of: provider) {
+        case .success: break
+        case nil: environment.note("the remote has not answered yet; \(Self.meanwhile)")
+        case .failure(let error) where error.isPassing:
+            environment.note("\(error.problem); \(Self.meanwhile)")
+        case .failure(let error):
+            guard try store.knownRemote() == known else { return try await opened() }
+            throw error
+        }
+        return provider
+    }
+
+    private static let meanwhile = """
+        local files can be used, and changes are uploaded when it answers
+        """
+
+    /// Returns the outcome of the first attempt; nil if it takes longer than ``patience``.
+    private func outcome(of provider: ConnectingProvider) async -> Result<Void, SourceError>? {
+        await withTaskGroup(of: Result<Void, SourceError>?.self) { group in
+            group.addTask {
+                do throws(SourceError) {
+                    return .success(try await provider.connect())
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask { [clock = environment.clock] in
+                try? await clock.sleep(until: clock.uptime + Self.patience)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+
+    /// - Throws: Also for a store that has other capabilities by now, since the engine was started with
+    ///   those of earlier. They are kept for the next mount.
+    private func connect(asIn known: KnownRemote) async throws(SourceError) -> any Provider {
+        let provider = try await opened()
+        let found = source.known(by: provider)
+        try? store.keep(found)
+        guard found != known else { return provider }
+        await hooks.run()
+        throw SourceError(
+            .unavailable, "the remote has other capabilities than at the last mount",
+            remedy: "unmount it, and mount it again")
+    }
+
+    /// Connects. A failed attempt leaves no helper program behind until the end of the process.
+    private func opened() async throws(SourceError) -> any Provider {
+        var environment = environment
+        environment.atEnd = { [hooks] in hooks.add($0) }
+        do throws(SourceError) {
+            return try await source.connect(environment)
+        } catch {
+            await hooks.run()
+            throw error
+        }
+    }
+}
