@@ -49,6 +49,36 @@ extension MountedTests {
             }
         }
 
+        /// Method: the mount itself asks again after five seconds, then less and less often.
+        @Test func `a sync asks at once whether refused credentials are accepted`() async throws {
+            func account(_ password: String) -> WebDAVServer.Account {
+                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
+            }
+            try await WebDAVServer.with(.apache, account: account("old")) { server in
+                try Files.makeDirectory("\(server.base)/apus")
+                let file = "\(server.base)/apus/config.toml"
+                try write("old", for: server, to: file)
+                var options = MountedFolder.Options()
+                options.otherSource = server.source
+                options.environment = ["XDG_CONFIG_HOME": server.base]
+                try MountedFolder.with(options) { folder in
+                    #expect(try Files.names(in: folder.point) == [])
+                    for number in 1...3 {
+                        try server.change(to: account("new \(number)"))
+                        try Files.write([2], to: folder.local("file \(number)"))
+                        try eventually("the refusal is told", within: .seconds(60)) {
+                            try Program.require(Apus.path, "status", folder.point)
+                                .contains("has refused the credentials")
+                        }
+                        try Apus.expectRefusal("sync", folder.point, naming: "credentials")
+                        try write("new \(number)", for: server, to: file)
+                        try folder.sync()
+                        #expect(try Files.holds([2], at: "\(server.folder)/file \(number)"))
+                    }
+                }
+            }
+        }
+
         /// Goal: a command that asks for a password, and the daemon that runs it, are gone when whoever
         /// waits on a terminal presses Ctrl-C; and that person sees what is waited for.
         @Test(arguments: ["password-command", "credential_process"])

@@ -11,6 +11,35 @@ extension MountedTests {
         }()
 
         @Test(.timeLimit(.minutes(2)))
+        func `show up at once after apus refresh`() throws {
+            var options = MountedFolder.Options()
+            options.mount = ["--refresh", "1h"]
+            try MountedFolder.with(options) { remote in
+                try Files.makeDirectory("\(remote)/outer")
+                try Files.makeDirectory("\(remote)/outer/inner")
+                try Files.makeDirectory("\(remote)/beside")
+                try Files.write([1], to: "\(remote)/outer/inner/old")
+            } _: { folder in
+                #expect(try Files.names(in: folder.local("outer/inner")) == ["old"])
+                #expect(try Files.names(in: folder.local("beside")) == [])
+                try Files.write([2], to: folder.remote("outer/inner/new"))
+                try Files.unlink(folder.remote("outer/inner/old"))
+                try Files.write([3], to: folder.remote("beside/new"))
+                let said = try Program.require(Apus.path, "refresh", folder.local("outer"))
+                #expect(said.contains("2 folders are up to date"))
+                #expect(try Files.names(in: folder.local("outer/inner")) == ["new"])
+                #expect(try Files.read(folder.local("outer/inner/new")) == [2])
+                #expect(try Files.names(in: folder.local("beside")) == [])
+                // A file is looked at with its folder.
+                try Files.write([4], to: folder.remote("outer/inner/newer"))
+                try Program.require(Apus.path, "refresh", folder.local("outer/inner/new"))
+                #expect(try Files.names(in: folder.local("outer/inner")) == ["new", "newer"])
+                try Program.require(Apus.path, "refresh", folder.point)
+                #expect(try Files.names(in: folder.local("beside")) == ["new"])
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `show up in the mount after a refresh`() throws {
             try MountedFolder.with(Self.refreshing) { remote in
                 for name in ["changes", "goes", "stays"] {

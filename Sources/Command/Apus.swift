@@ -24,7 +24,8 @@ struct Apus: AsyncParsableCommand {
         version: version,
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
-            EvictCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
+            EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
+            ConfirmDeletionsCommand.self,
             LinkCommand.self, ApplyCommand.self, CheckCommand.self,
         ])
 

@@ -141,6 +141,20 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `a refresh reports its progress, and its failure`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            var reports: [RefreshProgress] = []
+            let last = try await server.client.refresh(["a"]) { reports.append($0) }
+            #expect(reports == [RefreshProgress(folders: 1), last])
+            #expect(last == RefreshProgress(folders: 2, isDone: true))
+            #expect(service.calls == [.refresh(["a"])])
+            let refusal = ControlError(.failed, what: "list \"a\"", why: "no answer")
+            service.refuse(refusal)
+            await #expect(throws: refusal) { try await server.client.refresh([]) { _ in } }
+        }
+    }
+
     /// Goal: a user sees that a long eviction is under way, and how far it is.
     @Test func `a long eviction reports its progress`() async throws {
         let service = FakeMount()

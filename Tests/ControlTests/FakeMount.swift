@@ -9,6 +9,7 @@ final class FakeMount: MountService {
         case status([String], limit: Int)
         case sync([String])
         case evict([String])
+        case refresh([String])
         case resolve(String, keep: String)
         case link(String)
         case confirmDeletions
@@ -91,6 +92,18 @@ final class FakeMount: MountService {
 
     func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
         stream(.sync(paths))
+    }
+
+    func refresh(_ paths: [String]) -> AsyncThrowingStream<RefreshProgress, any Error> {
+        let refusal = state.withLock { state in
+            state.calls.append(.refresh(paths))
+            return state.refusal
+        }
+        return AsyncThrowingStream { continuation in
+            continuation.yield(RefreshProgress(folders: 1))
+            if refusal == nil { continuation.yield(RefreshProgress(folders: 2, isDone: true)) }
+            continuation.finish(throwing: refusal)
+        }
     }
 
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {

@@ -125,6 +125,26 @@ extension MountedEngine {
         }
     }
 
+    func refresh(_ paths: [String]) -> AsyncThrowingStream<RefreshProgress, any Error> {
+        stream { report in
+            let inodes = try await self.onEngine { () async throws(EngineError) in
+                try await self.inodes(of: paths)
+            }
+            var before = 0
+            for inode in inodes {
+                let listed = Mutex(0)
+                try await self.onEngine { [before] () async throws(EngineError) in
+                    try await self.engine.refresh(below: inode) { count in
+                        listed.withLock { $0 = count }
+                        report(RefreshProgress(folders: UInt64(before + count)))
+                    }
+                }
+                before += listed.withLock(\.self)
+            }
+            report(RefreshProgress(folders: UInt64(before), isDone: true))
+        }
+    }
+
     private func inodes(of paths: [String]) async throws(EngineError) -> [InodeNumber] {
         var inodes: [InodeNumber] = []
         for path in paths { inodes.append(try await engine.resolve(path)) }
@@ -218,11 +238,10 @@ extension MountedEngine {
     }
 
     /// Returns a stream of the reports of `body`, which is cancelled if the stream ends.
-    private func stream(
-        _ body:
-            @escaping @Sendable (@escaping @Sendable (SyncProgress) -> Void) async throws -> Void
-    ) -> AsyncThrowingStream<SyncProgress, any Error> {
-        let (stream, continuation) = AsyncThrowingStream<SyncProgress, any Error>.makeStream()
+    private func stream<Report: Sendable>(
+        _ body: @escaping @Sendable (@escaping @Sendable (Report) -> Void) async throws -> Void
+    ) -> AsyncThrowingStream<Report, any Error> {
+        let (stream, continuation) = AsyncThrowingStream<Report, any Error>.makeStream()
         let task = Task {
             do {
                 try await body { continuation.yield($0) }
@@ -242,6 +261,7 @@ extension MountedEngine {
         below paths: [String], _ report: @escaping @Sendable (SyncProgress) -> Void
     ) async throws -> SyncProgress {
         let sentBefore = engine.bytesSent
+        await engine.probeRefusedCredentials()
         let inodes = try await onEngine { () async throws(EngineError) in
             let inodes = try await self.inodes(of: paths)
             for inode in inodes { try engine.hasten(below: inode) }

@@ -26,6 +26,13 @@ package protocol MountService: Sendable {
     /// - Throws: ``ControlError``: `.missing` if a path does not exist.
     func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error>
 
+    /// Looks at the remote for changes in the known folders at and below `paths`, and reports the
+    /// progress. Ending the stream early ends the refresh.
+    ///
+    /// - Throws: ``ControlError``: `.missing` if a path does not exist, `.failed` if the remote cannot be
+    ///   asked.
+    func refresh(_ paths: [String]) -> AsyncThrowingStream<RefreshProgress, any Error>
+
     /// Frees the local bytes of the clean files at and below `paths`.
     ///
     /// - Throws: `.missing` if a path does not exist; then nothing was freed.

@@ -52,6 +52,22 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.post, "evict", body: PathsBody(paths: paths)))
     }
 
+    /// Returns once the daemon has looked at the remote; see ``MountService/refresh(_:)``.
+    ///
+    /// - Returns: The last report.
+    package func refresh(
+        _ paths: [String], each: (RefreshProgress) -> Void
+    ) async throws(ControlError) -> RefreshProgress {
+        var last: RefreshProgress?
+        let body = PathsBody(paths: paths.isEmpty ? nil : paths)
+        try await stream(request(.post, "refresh", body: body)) { (progress: RefreshProgress) in
+            last = progress
+            each(progress)
+        }
+        guard let last, last.isDone else { throw Self.endedEarly }
+        return last
+    }
+
     /// Ends a conflict; see ``MountService/resolve(_:keep:)``.
     package func resolve(
         _ path: String, keep: String
@@ -134,13 +150,13 @@ package struct ControlClient: Sendable {
             last = progress
             each(progress)
         }
-        guard let last, last.isDone else {
-            throw ControlError(
-                .unreachable, what: "wait for the daemon", why: "it stopped before it was done",
-                remedy: "see the log in its state directory")
-        }
+        guard let last, last.isDone else { throw Self.endedEarly }
         return last
     }
+
+    private static let endedEarly = ControlError(
+        .unreachable, what: "wait for the daemon", why: "it stopped before it was done",
+        remedy: "see the log in its state directory")
 
     /// Decodes the lines of an answer as they arrive, on the calling task.
     private func stream<Value: Decodable>(

@@ -30,6 +30,7 @@ struct Routes: Sendable {
         v1.get("status/watch") { request, _ in try await watch(request) }
         post("sync", to: v1, sync)
         post("evict", to: v1, evict)
+        post("refresh", to: v1, refresh)
         post("resolve", to: v1) { (body: ResolveBody, _) in
             let path = try ControlError.checkedPath(body.path)
             return try Response.json(await service.resolve(path, keep: body.keep))
@@ -68,6 +69,11 @@ struct Routes: Sendable {
     private func sync(_ body: PathsBody, _ request: Request) async throws -> Response {
         let paths = try ControlError.checkedPaths(body.paths ?? [""])
         return try await stream(service.sync(below: paths), answering: request)
+    }
+
+    private func refresh(_ body: PathsBody, _ request: Request) async throws -> Response {
+        let paths = try ControlError.checkedPaths(body.paths ?? [""])
+        return try await stream(service.refresh(paths), answering: request)
     }
 
     private func evict(_ body: PathsBody, _ request: Request) async throws -> Response {

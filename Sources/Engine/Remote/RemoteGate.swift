@@ -222,6 +222,11 @@ final class RemoteGate: ProviderWrapper {
         }
     }
 
+    /// Probes refused credentials at once, as a person asks for it.
+    func probeRefusedCredentials() async {
+        if isPaused { await probeCredentials() }
+    }
+
     private func probeCredentials() async {
         do throws(ProviderError) {
             try await inner.probe()

@@ -25,6 +25,15 @@ extension Database {
         try hasRow("dirents WHERE parent = ?", [directory])
     }
 
+    /// Returns the directories in a directory whose listings are complete.
+    func listedDirectories(in directory: InodeNumber) throws -> [InodeNumber] {
+        try values(
+            """
+            SELECT inodes.id FROM dirents JOIN inodes ON inodes.id = dirents.inode
+            WHERE parent = ? AND kind = \(FileKind.directory.rawValue) AND listed = 1
+            """, [directory])
+    }
+
     /// Returns the inode of a name with a single query.
     func inode(named name: FileName, in parent: InodeNumber) throws -> InodeRecord? {
         try row(

@@ -1,0 +1,66 @@
+extension Engine {
+    /// The number of directories that one refresh lists at the same time.
+    private static var refreshesMax: Int { 8 }
+
+    /// Lists the directories at and below an inode, and so applies the remote changes in them now. Those that
+    /// were never listed are left out: their first use lists them. For an inode of another kind, the
+    /// directory with its name is listed.
+    ///
+    /// - Parameter progress: Called with the number of directories that were listed.
+    /// - Throws: `.unreachable`, and other failures of a listing.
+    package func refresh(
+        below inode: InodeNumber, progress: @Sendable (Int) -> Void
+    ) async throws(EngineError) {
+        await probeRefusedCredentials()
+        let start = try completed { () throws(Blocked) in
+            try store.read { database in
+                let record = try database.existingInode(inode)
+                return record.kind == .directory
+                    ? inode : try database.dirent(of: inode)?.parent ?? .root
+            }
+        }
+        let outcome = await withTaskGroup(
+            of: Result<[InodeNumber], EngineError>.self
+        ) { group -> Result<Void, EngineError> in
+            var (waiting, running, listed) = ([start], 0, 0)
+            while running > 0 || !waiting.isEmpty {
+                while running < Self.refreshesMax, let next = waiting.popLast() {
+                    group.addTask { [self] in await refreshOne(next, isStart: next == start) }
+                    running += 1
+                }
+                switch await group.next() {
+                case .success(let children)?:
+                    if inode == start { waiting += children }
+                    (running, listed) = (running - 1, listed + 1)
+                    progress(listed)
+                case .failure(let error)?:
+                    group.cancelAll()
+                    return .failure(error)
+                case nil: return .success(())
+                }
+            }
+            return .success(())
+        }
+        try outcome.get()
+    }
+
+    /// - Returns: The directories in it that were listed before.
+    private func refreshOne(
+        _ directory: InodeNumber, isStart: Bool
+    ) async -> Result<[InodeNumber], EngineError> {
+        do {
+            try await remote.lister.list(directory)
+            return .success(try store.read { try $0.listedDirectories(in: directory) })
+        } catch let error as ProviderError {
+            // The listing of its parent has applied that it is gone.
+            let isGone = error.kind == .missing || error.kind == .wrongKind
+            return isGone && !isStart ? .success([]) : .failure(EngineError(error))
+        } catch let error as EngineError {
+            return .failure(error)
+        } catch let blocked as Blocked {
+            return .failure(blocked.failure)
+        } catch {
+            return .failure(EngineError(.interrupted, "list inode \(directory)"))
+        }
+    }
+}
