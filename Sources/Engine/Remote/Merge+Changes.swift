@@ -45,13 +45,15 @@ extension Merge {
 
     /// Gives remote objects local inodes, and their names, which no local inodes have.
     mutating func installNew(_ objects: [RemoteObject], in directory: InodeNumber) throws {
-        var others = objects
-        let end = others.partition(by: PackedObjects.canPack)
-        try installPacked(Array(others[end...]), in: directory)
-        others.removeSubrange(end...)
-        for object in others {
-            let inode = try insert(object, in: directory)
-            try database.insertDirent(object.name, in: directory, to: inode, at: clock.wallTime)
+        if objects.allSatisfy(PackedObjects.canPack) {
+            try installPacked(objects, in: directory)
+        } else {
+            try installPacked(objects.filter(PackedObjects.canPack), in: directory)
+            for object in objects where !PackedObjects.canPack(object) {
+                let inode = try insert(object, in: directory)
+                try database.insertDirent(
+                    object.name, in: directory, to: inode, at: clock.wallTime)
+            }
         }
         newNames += objects.count
         if objects.isEmpty || directory == firstListed { return }

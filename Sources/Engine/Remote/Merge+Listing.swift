@@ -181,7 +181,10 @@ extension Merge {
         _ objects: [RemoteObject], in directory: InodeNumber
     ) throws -> (new: [RemoteObject], known: [RemoteObject]) {
         let names = objects.map(\.name)
-        var known = Set(try database.knownNames(names, in: directory).map { names[$0] })
+        let indices = try database.knownNames(names, in: directory)
+        let isEachOnce = zip(names, names.dropFirst()).allSatisfy { $0 < $1 }
+        if indices.isEmpty, isEachOnce { return (objects, []) }
+        var known = Set(indices.map { names[$0] })
         var parts: (new: [RemoteObject], known: [RemoteObject]) = ([], [])
         for object in objects {
             if known.insert(object.name).inserted {
