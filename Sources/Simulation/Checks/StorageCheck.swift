@@ -1,4 +1,5 @@
 import Engine
+import GRDB
 
 /// Checks that files which the local disk failed to store are never said to be safe.
 ///
@@ -40,13 +41,24 @@ struct StorageCheck {
         return mount.disk.hasLostBytes(path) && mount.disk.hasReportedFailures(of: path)
     }
 
-    /// Whether the status names a file, with a remedy, unless the remote has it or it is removed.
+    /// Whether the status names a file, with a remedy, unless the remote has its bytes or it is removed.
     private func isNamed(_ inode: InodeNumber) throws(ProgramFailure) -> Bool {
-        guard let item = try item(inode), item.state != .local, !item.isDeletion else {
-            return true
-        }
+        guard let item = try item(inode), item.state != .local, !item.isDeletion,
+            !isEvicted(inode)
+        else { return true }
         guard let failure = item.failure else { return false }
         return failure.why.contains("failed to store") && failure.remedy != nil
+    }
+
+    /// Whether a file needs none of the bytes here, which may still be on the disk: the remote has them.
+    private func isEvicted(_ inode: InodeNumber) -> Bool {
+        // docs/formats.md: a presence of 0 means no local bytes.
+        let isRemote = try? mount.openDatabase.read {
+            try Bool.fetchOne(
+                $0, sql: "SELECT presence = 0 FROM inodes WHERE id = ?", arguments: [inode.rawValue]
+            )
+        }
+        return isRemote == true
     }
 
     /// - Returns: `nil` if it is not pending.
