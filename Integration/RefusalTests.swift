@@ -52,6 +52,38 @@ extension MountedTests {
             }
         }
 
+        /// Method: a folder that is missing, a port that refuses, a store without credentials, each with
+        /// a state directory that is missing, empty, or holds a state.
+        @Test(
+            .timeLimit(.minutes(2)),
+            arguments: [
+                "folder:/absent/folder", "webdav+http://127.0.0.1:9/dav",
+                "s3://bucket?endpoint=http://127.0.0.1:9",
+            ], [[], ["--foreground"]])
+        func `a source that cannot be reached leaves no state behind, and an older one as it was`(
+            source: String, options: [String]
+        ) throws {
+            try withDirectories { folder in
+                func refuse() throws {
+                    let result = try Apus.run(
+                        ["mount", source, folder.point, "--state-dir", folder.state] + options)
+                    #expect(result.status == 1, "\(result)")
+                }
+                try refuse()
+                #expect(!Files.exists(folder.state))
+                try Program.require("mkdir", "-m", "700", folder.state)
+                try refuse()
+                #expect(try Files.names(in: folder.state).isEmpty)
+                try folder.mount()
+                try Files.write([1, 2, 3], to: folder.local("kept"))
+                try folder.unmount(now: true)
+                try refuse()
+                try folder.mount()
+                #expect(try Files.read(folder.local("kept")) == [1, 2, 3])
+                try folder.unmount()
+            }
+        }
+
         @Test(.timeLimit(.minutes(1)))
         func `a second mount with the same state directory`() throws {
             try MountedFolder.with { folder in

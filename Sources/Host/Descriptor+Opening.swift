@@ -22,6 +22,13 @@ extension Descriptor: OpenDescriptor {
         return status
     }
 
+    /// Whether this is the file that has a path now.
+    func isFile(at path: String) throws(SystemError) -> Bool {
+        let own = try status()
+        var named = stat()
+        return stat(path, &named) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino
+    }
+
     /// Total and free bytes of the file system that holds the file.
     func space() throws(SystemError) -> StorageSpace {
         var status = statvfs()

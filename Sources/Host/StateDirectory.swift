@@ -1,6 +1,7 @@
 import CLinux
 import Engine
 import Glibc
+import Synchronization
 import SystemCalls
 
 /// The directory with the state of one mount, held exclusively by this process.
@@ -22,7 +23,11 @@ package final class StateDirectory: Sendable {
     }
 
     package let path: String
-    private let lock: Descriptor
+    let lock: Descriptor
+    /// Whether this object made the directory.
+    package let isMade: Bool
+    /// Whether the state is one of a start that has not succeeded yet.
+    let isNew: Mutex<Bool>
 
     /// Makes the directory, mode 0700, and any missing parents, and holds it until the last reference
     /// is released.
@@ -37,9 +42,11 @@ package final class StateDirectory: Sendable {
         self.path = path
         let holder = Holder(processID: getpid(), mountPoint: mountPoint)
         do {
-            try Self.reporting(Self.makeDirectories(path))
-            lock = try Self.open(path)
-            try Self.take(lock, for: holder)
+            isMade = try Self.reporting(Self.makeDirectories(path))
+            let (lock, isNew) = try Self.open(path)
+            self.lock = lock
+            self.isNew = Mutex(isNew)
+            try Self.take(lock, of: path, for: holder)
         } catch {
             throw StateDirectoryError(error, path: path)
         }
@@ -50,11 +57,14 @@ package final class StateDirectory: Sendable {
     /// - Throws: As ``init(path:mountPoint:)`` does.
     package init(checking path: String) throws(StateDirectoryError) {
         self.path = path
+        isMade = false
         do {
-            lock = try Self.open(path)
+            let (lock, isNew) = try Self.open(path)
+            self.lock = lock
+            self.isNew = Mutex(isNew)
             let mountPoint = Holder(readFrom: lock)?.mountPoint ?? ""
             try Self.take(
-                lock,
+                lock, of: path,
                 for: Holder(processID: getpid(), mountPoint: mountPoint, isChecking: true))
         } catch {
             throw StateDirectoryError(error, path: path)
@@ -115,13 +125,19 @@ package final class StateDirectory: Sendable {
 // MARK: - Steps
 
 extension StateDirectory {
-    /// - Returns: The lock file of the directory, which exists and belongs to this user only.
-    private static func open(_ path: String) throws(StateDirectoryError.Kind) -> Descriptor {
+    /// The files that a start makes before it is connected with the remote.
+    private static let firstFiles: Set = ["lock", "log", PosixBallast.name]
+
+    /// - Returns: The lock file of the directory, which exists and belongs to this user only; and
+    ///   whether the directory holds no state, but at most what a start makes before its database.
+    private static func open(
+        _ path: String
+    ) throws(StateDirectoryError.Kind) -> (lock: Descriptor, isNew: Bool) {
         let directory = try reporting(Descriptor(directory: path))
         let status = try reporting(directory.status())
         // Of the open directory, which no other process can replace meanwhile.
         if status.st_uid != geteuid() { throw .foreign(owner: status.st_uid) }
-        let names = try reporting(DirectoryWalk(root: directory, hidden: nil).names())
+        let names = Set(try reporting(DirectoryWalk(root: directory, hidden: nil).names()))
         if !names.contains(StateDatabase.name),
             let other = names.filter({ !StateFiles.isOurs($0) }).min()
         {
@@ -129,23 +145,30 @@ extension StateDirectory {
         }
         let mode = UInt16(status.st_mode & 0o7777)
         if mode & 0o077 != 0 { throw .exposed(mode: mode) }
-        return try reporting(
+        let lock = try reporting(
             Descriptor(opening: "lock", in: directory, flags: O_RDWR | O_CREAT, mode: 0o600))
+        return (lock, names.isSubset(of: firstFiles))
     }
 
     /// Makes a directory and its missing parents. POSIX: `mkdir -p -m 0700`.
-    private static func makeDirectories(_ path: String) throws(SystemError) {
+    ///
+    /// - Returns: Whether the directory itself was missing.
+    private static func makeDirectories(_ path: String) throws(SystemError) -> Bool {
         var made = path.hasPrefix("/") ? "/" : ""
+        var isMade = false
         for name in path.split(separator: "/") {
             made += name
             do {
                 _ = try retryingInterrupts { mkdir(made, 0o700) }
+                isMade = true
             } catch {
                 // An existing directory may yield another error, as on a read-only file system.
                 if access(made, F_OK) != 0 { throw error }
+                isMade = false
             }
             made += "/"
         }
+        return isMade
     }
 
     /// How long a killed process may take to release the lock: one of its threads may have much to
@@ -153,7 +176,7 @@ extension StateDirectory {
     private static let endingMillisecondsMax: Int32 = 30_000
 
     private static func take(
-        _ lock: Descriptor, for holder: Holder
+        _ lock: Descriptor, of path: String, for holder: Holder
     ) throws(StateDirectoryError.Kind) {
         if try !tryLock(lock) {
             guard var other = Holder(readFrom: lock) else { throw .held(by: nil) }
@@ -163,6 +186,8 @@ extension StateDirectory {
             }
             guard try tryLock(lock) else { throw .held(by: Holder(readFrom: lock)) }
         }
+        // The holder before may have removed the directory.
+        guard try reporting(lock.isFile(at: "\(path)/lock")) else { throw .held(by: nil) }
         try reporting(holder.write(to: lock))
     }
 

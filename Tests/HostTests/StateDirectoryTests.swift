@@ -122,6 +122,39 @@ import Testing
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
     }
 
+    /// Method: what a start makes before its database, then what it makes afterwards.
+    @Test func `the state of a start that failed is removed, unless there was one before`() throws {
+        do {
+            let state = try StateDirectory(path: path, mountPoint: "/mnt")
+            for name in ["ballast", "log", "state.sqlite", "state.sqlite-wal"] {
+                try Data().write(to: URL(filePath: "\(path)/\(name)"))
+            }
+            try FileManager.default.createDirectory(
+                atPath: path + "/content/1", withIntermediateDirectories: true)
+            state.removeIfNew()
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700])
+        do {
+            let state = try StateDirectory(path: path, mountPoint: "/mnt")
+            state.removeIfNew()
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path) == [])
+        do {
+            let state = try StateDirectory(path: path, mountPoint: "/mnt")
+            try Data().write(to: URL(filePath: path + "/state.sqlite"))
+            state.keep()
+            state.removeIfNew()
+        }
+        do {
+            let state = try StateDirectory(path: path, mountPoint: "/mnt")
+            state.removeIfNew()
+        }
+        #expect(FileManager.default.fileExists(atPath: path + "/state.sqlite"))
+    }
+
     @Test(arguments: [0o750, 0o707, 0o701])
     func `one that other users can enter is refused`(mode: Int) throws {
         try FileManager.default.createDirectory(

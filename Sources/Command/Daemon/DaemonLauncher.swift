@@ -15,7 +15,19 @@ struct DaemonLauncher {
     func launch() async throws {
         // Takes and releases the state directory, so that an error is reported before a daemon is
         // started and before another daemon's log is opened.
-        _ = try StateDirectory(path: options.stateDirectory, mountPoint: options.mountPoint)
+        let isMade = try StateDirectory(
+            path: options.stateDirectory, mountPoint: options.mountPoint
+        ).isMade
+        do {
+            try await start()
+        } catch {
+            // The daemon has removed a new state; with anything left in it, the directory stays.
+            if isMade { rmdir(options.stateDirectory) }
+            throw error
+        }
+    }
+
+    private func start() async throws {
         closeOnSpawn()
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw failure("make a pipe", errno) }
@@ -26,6 +38,11 @@ struct DaemonLauncher {
         do {
             defer { close(writer) }
             pid = try spawn(reportingTo: writer)
+        } catch {
+            try? StateDirectory(
+                path: options.stateDirectory, mountPoint: options.mountPoint
+            ).removeIfNew()
+            throw error
         }
         let report = try await onOwnThread { readReport(reader) }
         try await evaluate(report, pid: pid)

@@ -43,8 +43,10 @@ final class MountedEngine: MountService {
         let clock = SystemClock()
         do {
             let source = try Source(parsing: options.source)
-            stateDirectory = try StateDirectory(
+            let directory = try StateDirectory(
                 path: options.stateDirectory, mountPoint: options.mountPoint)
+            stateDirectory = directory
+            hooks.add { directory.removeIfNew() }
             let ballast = try PosixBallast(directory: options.stateDirectory)
             if !ballast.isSufficient { try MountChecks.room(in: options.stateDirectory) }
             try MountChecks.database(in: options.stateDirectory, boot: Boot.identifier)
@@ -157,6 +159,7 @@ final class MountedEngine: MountService {
             logger.info("the directory beneath the mount is not protected")
         }
         since.withLock { $0 = Date() }
+        stateDirectory.keep()
         usable()
         let session = session
         let work = Task(executorPreference: pools.transfers) { [engine] in await engine.run() }
