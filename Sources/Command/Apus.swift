@@ -25,8 +25,8 @@ struct Apus: AsyncParsableCommand {
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
             EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
-            ConfirmDeletionsCommand.self,
-            LinkCommand.self, ApplyCommand.self, CheckCommand.self,
+            ConfirmDeletionsCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,
+            CheckCommand.self,
         ])
 
     static func main() async {

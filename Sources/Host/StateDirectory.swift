@@ -218,7 +218,7 @@ extension StateDirectory.Holder {
     private static let textBytesMax = 8_192
 
     /// - Returns: nil until the holder has written its lines.
-    fileprivate init?(readFrom lock: Descriptor) {
+    init?(readFrom lock: Descriptor) {
         // The lock is held even if its holder cannot be identified.
         let bytes = (try? PosixIO.read(lock.rawValue, count: Self.textBytesMax, at: 0)) ?? []
         let lines = String(decoding: bytes, as: UTF8.self).split(

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SystemCalls
 import Testing
 
 @testable import Host
@@ -153,6 +154,48 @@ import Testing
             state.removeIfNew()
         }
         #expect(FileManager.default.fileExists(atPath: path + "/state.sqlite"))
+    }
+
+    /// Method: with a link that leads out of it.
+    @Test func `a removed state has nothing left`() throws {
+        let outside = directory.path + "/outside"
+        try Data("kept".utf8).write(to: URL(filePath: outside))
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        for folder in ["content/1", "lost+found"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(path)/\(folder)", withIntermediateDirectories: true)
+        }
+        try Data().write(to: URL(filePath: path + "/lost+found/old"))
+        try FileManager.default.createSymbolicLink(
+            atPath: path + "/content/1/257", withDestinationPath: outside)
+        let state = try StateDirectory(checking: path)
+        #expect(try state.foreignName() == nil)
+        try Data().write(to: URL(filePath: path + "/letter"))
+        #expect(try state.foreignName() == "letter")
+        unlink(path + "/letter")
+        var count = 0
+        try state.remove { count = $0 }
+        #expect(count == 3)
+        #expect(FileManager.default.fileExists(atPath: outside))
+        let parent = directory.path + "/state/apus"
+        #expect(try FileManager.default.contentsOfDirectory(atPath: parent) == [])
+    }
+
+    /// Goal: a start that opened the lock before the directory was removed does not use it.
+    @Test func `a lock without its name is not taken`() throws {
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        let lock = try Descriptor(opening: path + "/lock", flags: O_RDWR)
+        #expect(try lock.isFile(at: path + "/lock"))
+        unlink(path + "/lock")
+        #expect(try !lock.isFile(at: path + "/lock"))
+    }
+
+    @Test func `only a lock that a mount or a check has written makes a state`() throws {
+        #expect(!StateDirectory.isState(path))
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        #expect(StateDirectory.isState(path))
+        try Data("mine".utf8).write(to: URL(filePath: path + "/lock"))
+        #expect(!StateDirectory.isState(path))
     }
 
     @Test(arguments: [0o750, 0o707, 0o701])

@@ -15,10 +15,10 @@ struct DirectoryCheck {
     func run() throws -> CheckResult {
         let held = try StateDirectory(checking: path)
         defer { withExtendedLifetime(held) {} }
-        let progress = CheckProgressLine()
+        let progress = DelayedProgressLine()
         defer { progress.finish() }
         do {
-            progress.show(CheckProgress(step: "the database", done: 0, total: nil))
+            progress.show(CheckProgress(step: "the database", done: 0, total: nil).line)
             if !isDryRun { try makeRoom() }
             var report = CheckReport(isDryRun: isDryRun)
             let store = try store(&report)
@@ -26,7 +26,7 @@ struct DirectoryCheck {
                 store: store, disk: try PosixDisk(directory: path, isReadOnly: isDryRun),
                 now: SystemClock().wallTime, owner: Caller(userID: geteuid(), groupID: getegid()),
                 isDryRun: isDryRun)
-            let found = try check.run { progress.show($0) }
+            let found = try check.run { progress.show($0.line) }
             store.close()
             report.add(found)
             return CheckResult(stateDirectory: path, report: report)
@@ -117,22 +117,8 @@ struct DirectoryCheck {
     }
 }
 
-/// Progress on standard error, from the first second on.
-private final class CheckProgressLine {
-    private let start = ContinuousClock.now
-    private var line = ProgressLine.standardError()
-    private var isShown = false
-
-    func show(_ progress: CheckProgress) {
-        guard ContinuousClock.now - start > .seconds(1) else { return }
-        isShown = true
-        let total = progress.total.map { " of \($0)" } ?? ""
-        line.show(
-            "checking \(progress.step)"
-                + (progress.total == nil ? "" : ": \(progress.done)\(total)"))
-    }
-
-    func finish() {
-        if isShown { line.finish() }
+extension CheckProgress {
+    fileprivate var line: String {
+        "checking \(step)" + (total.map { ": \(done) of \($0)" } ?? "")
     }
 }

@@ -38,7 +38,7 @@ struct CheckCommand: AsyncParsableCommand {
     var dryRun = false
 
     func run() async throws {
-        let directories = try StateLocator.directories(for: state)
+        let directories = try StateLocator.directories(for: state, to: "check")
         var results: [CheckResult] = []
         var failures: [CommandFailure] = []
         for directory in directories {

@@ -46,7 +46,7 @@ package struct HeldCounts: Codable, Hashable, Sendable {
     }
 
     /// The number of deletions, each directory counted as one.
-    var deletions: UInt64 { UInt64(max(0, items - inDirectories)) }
+    package var deletions: UInt64 { UInt64(max(0, items - inDirectories)) }
 
     /// `3 directories with 412 items and 2 others`.
     var phrase: String {

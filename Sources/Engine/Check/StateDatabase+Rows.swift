@@ -2,6 +2,17 @@ import Foundation
 import GRDB
 
 extension StateDatabase {
+    /// Returns the source to which a state belongs; nil before its first mount.
+    ///
+    /// - Throws: As ``pendingSummary(ofFileAt:)``.
+    package static func source(ofFileAt path: String) throws(EngineError) -> String? {
+        try onDatabase("read the state database \"\(path)\"") {
+            try reader(path).read {
+                try $0.value("SELECT value FROM settings WHERE key = 'source'")
+            }
+        }
+    }
+
     /// Returns the pending changes of a mount that has ended.
     ///
     /// - Throws: If the database cannot be read or is of another version.
