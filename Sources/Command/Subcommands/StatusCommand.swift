@@ -9,7 +9,9 @@ struct StatusCommand: AsyncParsableCommand {
         discussion: """
             Shows a summary and at most 20 items: first those that need attention, then those under \
             way, shortened to the width of the terminal. Without a path, all mounts are shown; \
-            several of them take one line each.
+            several of them take one line each. A line follows for each state that is not mounted \
+            and has changes that are not on the remote; with --json, it goes to standard error, and \
+            `apus states --json` has their numbers.
 
             EXAMPLES:
               apus status
@@ -46,10 +48,11 @@ struct StatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let daemons = try Daemons()
+        if watch, !path.isEmpty || !daemons.mountPoints.isEmpty { return try await watch(daemons) }
+        defer { if path.isEmpty { showWaitingStates() } }
         if path.isEmpty && daemons.mountPoints.isEmpty {
             return json ? try Console.printJSON([StatusReport]()) : Console.printLine("No mounts.")
         }
-        if watch { return try await watch(daemons) }
         if path.isEmpty && daemons.mountPoints.count > 1 { return try await overview(daemons) }
         var reports: [StatusReport] = []
         for target in try daemons.targets(ofPathsOrAll: path) {
@@ -61,6 +64,18 @@ struct StatusCommand: AsyncParsableCommand {
 
     private func text(_ report: StatusReport) -> String {
         report.text(now: Date(), extent: all ? .all : .summary(columns: Self.columns))
+    }
+
+    /// Shows the states that hold changes although they are not mounted.
+    private func showWaitingStates() {
+        guard let table = try? MountTable.current() else { return }
+        for state in StateInventory(table).waiting {
+            if json {
+                Console.complain("note: \(state.waitingLine(columns: nil))")
+            } else {
+                Console.printLine(state.waitingLine(columns: Self.columns))
+            }
+        }
     }
 
     private static var columns: Int? { Terminal.columns(of: STDOUT_FILENO) }
