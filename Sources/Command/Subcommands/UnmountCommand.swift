@@ -16,7 +16,8 @@ struct UnmountCommand: AsyncParsableCommand {
             EXAMPLES:
               apus unmount ~/Cloud
               apus unmount ~/Cloud --now
-            """)
+            """,
+        aliases: ["umount"])
 
     @Argument(help: "Where the folder is mounted.", completion: .directory)
     var mountpoint: String
