@@ -26,7 +26,7 @@ struct Apus: AsyncParsableCommand {
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
             EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
             ConfirmDeletionsCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,
-            CheckCommand.self,
+            ForgetCommand.self, CheckCommand.self,
         ])
 
     static func main() async {

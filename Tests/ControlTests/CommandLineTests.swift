@@ -9,7 +9,7 @@ struct CommandLineTests {
         ["mount", "folder:/x", "/tmp", "--cache-size", "63MiB"],
         ["mount", "folder:/x", "/tmp", "--refresh", "soon"],
         ["mount", "folder:/x", "/tmp", "--offline", "sulk"], ["status", "--nonsense"],
-        ["status", "--watch", "/a", "/b"], ["check", "a", "b"],
+        ["status", "--watch", "/a", "/b"], ["check", "a", "b"], ["forget"], ["states", "a"],
         ["apply", "sepia", "/tmp", "--max-pixels", "0"],
         ["apply", "sepia", "/tmp", "--max-memory", "127MiB"],
         ["apply", "sepia", "/tmp", "--max-seconds", "0"],
@@ -29,7 +29,9 @@ struct CommandLineTests {
         #expect(outcome.complaint == "")
     }
 
-    @Test(arguments: ["mount", "unmount", "status", "sync", "evict", "check", "link"])
+    @Test(arguments: [
+        "mount", "unmount", "status", "sync", "evict", "check", "link", "states", "forget",
+    ])
     func `every command's help has examples`(command: String) async throws {
         let outcome = try await Program.run([Program.apus, command, "--help"])
         #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))

@@ -150,7 +150,16 @@ struct MountCommand: AsyncParsableCommand {
 
     /// The state belongs to the source, and is the same for another mount point.
     private func stateDirectory(of source: Source) throws -> String {
-        if let stateDir { return Path.absolute(stateDir) }
+        if let stateDir {
+            let path = Path.absolute(stateDir)
+            guard !path.hasSuffix(StateDirectory.removalSuffix) else {
+                throw CommandFailure(
+                    what: "use the state directory \(path)",
+                    why: "`apus forget` takes a directory with this name for a remainder",
+                    remedy: "choose a name without \(StateDirectory.removalSuffix) at its end")
+            }
+            return path
+        }
         return try StateDirectory.defaultPath(
             name: source.stateName, environment: ProcessInfo.processInfo.environment)
     }
