@@ -24,7 +24,7 @@ struct Apus: AsyncParsableCommand {
         version: version,
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
-            EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
+            LsCommand.self, EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
             ConfirmDeletionsCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,
             ForgetCommand.self, CheckCommand.self,
         ])

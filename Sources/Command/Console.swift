@@ -16,9 +16,9 @@ enum Console {
         write(json + Data("\n".utf8))
     }
 
-    static func printLine(_ line: String) {
-        write(Data("\(line)\n".utf8))
-    }
+    static func printLine(_ line: String) { write("\(line)\n") }
+
+    static func write(_ text: String) { write(Data(text.utf8)) }
 
     /// Lists failures, in lines of the terminal's width.
     static func printFailures(of progress: SyncProgress) {

@@ -30,7 +30,7 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [
-        "mount", "unmount", "status", "sync", "evict", "check", "link", "states", "forget",
+        "mount", "unmount", "status", "sync", "evict", "check", "link", "states", "forget", "ls",
     ])
     func `every command's help has examples`(command: String) async throws {
         let outcome = try await Program.run([Program.apus, command, "--help"])

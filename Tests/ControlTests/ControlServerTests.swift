@@ -50,6 +50,30 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `a listing comes in pages, each from the end of the one before`() async throws {
+        try await ServerFixture.run { server in
+            var pages: [ListPage] = []
+            try await server.client.list("") { pages.append($0) }
+            #expect(pages.map(\.items.count) == [1_000, 1_000, 500])
+            #expect(pages.flatMap(\.items).map(\.path) == server.service.names[""])
+            try await server.client.list("empty") { pages.append($0) }
+            #expect(pages.last == ListPage(items: [], next: nil))
+            #expect(
+                server.service.calls
+                    == [0, 1_000, 2_000].map { .list("", after: $0, limit: 1_000) }
+                    + [.list("empty", after: 0, limit: 1_000)])
+            let small = try await server.send(.get, "/v1/list?path=a&after=7&limit=2")
+            #expect(small.body == "{\"items\":[]}\n")
+            _ = try await server.send(.get, "/v1/list?limit=1000000")
+            #expect(
+                server.service.calls.suffix(2)
+                    == [.list("a", after: 7, limit: 2), .list("", after: 0, limit: 10_000)])
+            for query in ["limit=0", "limit=x", "after=x", "after=-1", "path=a&path=b"] {
+                #expect(try await server.send(.get, "/v1/list?\(query)").status == 400, "\(query)")
+            }
+        }
+    }
+
     @Test func `a path that leads upwards is refused`() async throws {
         try await ServerFixture.run { server in
             let answer = try await server.send(.get, "/v1/status?path=a/../../etc")

@@ -7,6 +7,7 @@ import Synchronization
 final class FakeMount: MountService {
     enum Call: Hashable {
         case status([String], limit: Int)
+        case list(String, after: Int64, limit: Int)
         case sync([String])
         case evict([String])
         case refresh([String])
@@ -71,7 +72,26 @@ final class FakeMount: MountService {
         for await _ in ends.stream { return }
     }
 
+    /// The names in the directory of each path.
+    let names = ["": (1...2_500).map { "n\($0)" }, "empty": []]
+
     // MARK: MountService
+
+    func list(
+        _ path: String, after position: Int64, limit: Int
+    ) async throws(ControlError) -> ListPage {
+        let refusal = state.withLock { state in
+            state.calls.append(.list(path, after: position, limit: limit))
+            return state.refusal
+        }
+        if let refusal { throw refusal }
+        let rest = (names[path] ?? []).dropFirst(Int(position)).prefix(limit)
+        return ListPage(
+            items: rest.map {
+                ListItem(path: $0, kind: .file, state: .remote, bytes: 1, modified: Sample.start)
+            },
+            next: rest.count == limit ? position + Int64(limit) : nil)
+    }
 
     func status(
         below paths: [String], limit: Int

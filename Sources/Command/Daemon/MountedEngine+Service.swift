@@ -94,6 +94,28 @@ extension MountedEngine {
         }
     }
 
+    func list(
+        _ path: String, after position: Int64, limit: Int
+    ) async throws(ControlError) -> ListPage {
+        try await onEngine { () async throws(EngineError) in
+            let inode = try await engine.resolve(path)
+            let lister = ItemLister(engine)
+            do throws(EngineError) {
+                let items = try await lister.items(of: inode, after: position, limit: limit)
+                let parent = path.isEmpty ? "" : path + "/"
+                return ListPage(
+                    items: items.map { ListItem($0, path: "\(parent)\($0.name)") },
+                    next: items.count == limit ? items.last?.cookie : nil)
+            } catch  where error.kind == .notDirectory {
+                let name = path.utf8.split(separator: UInt8(ascii: "/")).last
+                guard let name = name.flatMap({ FileName(Array($0)) }),
+                    let item = try await lister.item(inode, named: name)
+                else { throw error }
+                return ListPage(items: [ListItem(item, path: path)], next: nil)
+            }
+        }
+    }
+
     func statusChanges() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream<Void>.makeStream(
             bufferingPolicy: .bufferingNewest(1))
@@ -392,6 +414,33 @@ extension StatusItem {
         conflictsWith = item.counterpart
         target = item.link.map { String(decoding: $0.target, as: UTF8.self) }
         isContained = item.link?.isContained ?? false
+    }
+}
+
+extension ListItem {
+    fileprivate init(_ item: ListedItem, path: String) {
+        let kind: Kind =
+            switch item.kind {
+            case .file: .file
+            case .directory: .directory
+            case .symlink: .link
+            }
+        let state: State =
+            switch item.condition {
+            case .state(let state): State(rawValue: state.rawValue) ?? .dirty
+            case .conflict: .conflict
+            case .failed: .failed
+            }
+        let percent = item.transfer.map { transfer in
+            transfer.bytesTotal == 0
+                ? 0
+                : Int(
+                    Double(min(transfer.bytesSent, transfer.bytesTotal))
+                        / Double(transfer.bytesTotal) * 100)
+        }
+        self.init(
+            path: path, kind: kind, state: state, percent: percent, bytes: item.size,
+            modified: item.modified.date)
     }
 }
 

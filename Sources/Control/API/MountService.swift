@@ -13,6 +13,19 @@ package protocol MountService: Sendable {
     /// - Throws: `.missing` if a path does not exist.
     func status(below paths: [String], limit: Int) async throws(ControlError) -> StatusReport
 
+    /// Returns one page of the names in the directory at `path`, or the item itself if it is not one.
+    ///
+    /// A name that stays is in exactly one page, whatever else changes meanwhile. A directory that was
+    /// never listed is listed first.
+    ///
+    /// - Parameters:
+    ///   - position: ``ListPage/next`` of the page before; 0 for the first.
+    ///   - limit: The maximum number of names.
+    /// - Throws: `.missing` if the path does not exist.
+    func list(
+        _ path: String, after position: Int64, limit: Int
+    ) async throws(ControlError) -> ListPage
+
     /// Yields at once, and then whenever the result of ``status(below:limit:)`` may have changed.
     /// Several changes may be combined; the stream ends when the daemon stops.
     func statusChanges() -> AsyncStream<Void>

@@ -30,6 +30,20 @@ package struct ControlClient: Sendable {
         return try await answer(to: request(.get, path, timeout: Self.answerTimeout))
     }
 
+    /// Calls `each` with one page after the other; see ``MountService/list(_:after:limit:)``.
+    package func list(
+        _ path: String, each: (ListPage) -> Void
+    ) async throws(ControlError) {
+        var position: Int64? = 0
+        while let after = position {
+            // No timeout: the first page may have to wait for a long listing of the remote.
+            let query = query([path], limit: nil) + "&after=\(after)"
+            let page: ListPage = try await answer(to: request(.get, "list" + query))
+            each(page)
+            position = page.next
+        }
+    }
+
     /// Calls `each` with a report now and after each change, until the task is cancelled.
     package func watchStatus(
         below paths: [String], limit: Int? = nil, each: (StatusReport) -> Void

@@ -17,6 +17,10 @@ struct Routes: Sendable {
     private static let itemsUsual = 1_000
     private static let itemsMax = 100_000
 
+    /// Names of one page of a listing without a `limit`, and with any.
+    private static let namesUsual = 1_000
+    private static let namesMax = 10_000
+
     func responder() -> some HTTPResponder<BasicRequestContext> {
         let router = Router()
         router.add(middleware: ErrorResponses())
@@ -27,6 +31,7 @@ struct Routes: Sendable {
                 await service.status(
                     below: try paths(inQueryOf: request), limit: try limit(inQueryOf: request)))
         }
+        v1.get("list") { request, _ in try Response.json(await list(request)) }
         v1.get("status/watch") { request, _ in try await watch(request) }
         post("sync", to: v1, sync)
         post("evict", to: v1, evict)
@@ -66,6 +71,27 @@ struct Routes: Sendable {
         }
     }
 
+    private func list(_ request: Request) async throws -> ListPage {
+        let paths = try paths(inQueryOf: request)
+        guard let path = paths.first, paths.count == 1 else {
+            throw ControlError(
+                .invalid, what: "list \(paths.count) paths", why: "each has pages of its own",
+                remedy: "send a request for each path")
+        }
+        let limit = try limit(inQueryOf: request, usual: Self.namesUsual, max: Self.namesMax)
+        guard limit > 0 else {
+            throw ControlError(
+                .invalid, what: "list \"\(path)\"", why: "a page has at least one name")
+        }
+        let position = request.uri.queryParameters["after"].map { Int64($0) } ?? 0
+        guard let position, position >= 0 else {
+            throw ControlError(
+                .invalid, what: "list \"\(path)\"", why: "\"after\" is not a position",
+                remedy: "send the \"next\" of the page before")
+        }
+        return try await service.list(path, after: position, limit: limit)
+    }
+
     private func sync(_ body: PathsBody, _ request: Request) async throws -> Response {
         let paths = try ControlError.checkedPaths(body.paths ?? [""])
         return try await stream(service.sync(below: paths), answering: request)
@@ -103,13 +129,15 @@ struct Routes: Sendable {
         return try ControlError.checkedPaths(given.isEmpty ? [""] : given)
     }
 
-    private func limit(inQueryOf request: Request) throws -> Int {
-        guard let text = request.uri.queryParameters["limit"] else { return Self.itemsUsual }
+    private func limit(
+        inQueryOf request: Request, usual: Int = itemsUsual, max: Int = itemsMax
+    ) throws -> Int {
+        guard let text = request.uri.queryParameters["limit"] else { return usual }
         guard let limit = Int(text), limit >= 0 else {
             throw ControlError(
                 .invalid, what: "read the limit \"\(text)\"", why: "it is not a number of items")
         }
-        return min(limit, Self.itemsMax)
+        return min(limit, max)
     }
 
     /// Adds a route that decodes the body of a request; an empty one stands for an empty object.

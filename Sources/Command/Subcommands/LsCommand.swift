@@ -1,0 +1,73 @@
+import ArgumentParser
+import Control
+import Foundation
+
+struct LsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ls",
+        abstract: "Lists names with their state.",
+        discussion: """
+            The state is one of: remote, no bytes are on this disk; partial; local; dirty, changed and \
+            not on the remote yet; uploading n %; conflict, displaced by a remote version; failed, see \
+            `apus status`. Of a folder, local means that its names are known. Names are in the order \
+            of the folder; those of folders end with a slash.
+
+            EXAMPLES:
+              apus ls ~/Cloud
+              apus ls -l ~/Cloud/Photos ~/Cloud/plan.txt
+              apus ls --json ~/Cloud
+            """)
+
+    @Argument(
+        help: "Folders, and files by themselves; by default the current folder.",
+        completion: .file())
+    var path: [String] = []
+
+    @Flag(name: .short, help: "Add the size and the modification time.")
+    var long = false
+
+    @Flag(help: "Print JSON: a list with an object for each name.")
+    var json = false
+
+    func run() async throws {
+        let daemons = try Daemons()
+        let paths = path.isEmpty ? ["."] : path
+        let places = try paths.map { try daemons.place($0) }
+        var list = JSONListWriter()
+        for (text, place) in zip(paths, places) {
+            if !json, paths.count > 1 { Console.printLine("\(text.shellEscaped):") }
+            try await place.client.list(place.path) { page in
+                if json {
+                    list.write(page.items)
+                } else {
+                    printText(page, of: place.path, as: text)
+                }
+            }
+        }
+        if json { list.finish() }
+    }
+
+    /// - Parameter text: The path as it was given, which is the name of an item that is not a folder.
+    private func printText(_ page: ListPage, of path: String, as text: String) {
+        let lines = page.items.map { item in
+            item.line(name: item.path == path ? text : nil, isLong: long)
+        }
+        if !lines.isEmpty { Console.printLine(lines.joined(separator: "\n")) }
+    }
+}
+
+/// Writes a JSON list piece by piece, with an element a line.
+private struct JSONListWriter {
+    private var isEmpty = true
+
+    mutating func write(_ elements: [some Encodable]) {
+        let lines = elements.compactMap { element in
+            (try? ControlJSON.encode(element)).map { String(decoding: $0, as: UTF8.self) }
+        }
+        guard !lines.isEmpty else { return }
+        Console.write((isEmpty ? "[\n" : ",\n") + lines.joined(separator: ",\n"))
+        isEmpty = false
+    }
+
+    func finish() { Console.printLine(isEmpty ? "[]" : "\n]") }
+}

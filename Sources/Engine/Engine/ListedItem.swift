@@ -1,0 +1,21 @@
+/// One name with its state, as `apus ls` shows it.
+package struct ListedItem: Sendable {
+    /// The most important part of its state.
+    package enum Condition: Hashable, Sendable {
+        case state(ItemState)
+        /// A version that a remote one displaced from its name.
+        case conflict
+        /// The last attempt to bring it to the remote failed permanently.
+        case failed
+    }
+
+    package var name: FileName
+    package var kind: FileKind
+    package var size: UInt64
+    package var modified: Timestamp
+    package var condition: Condition
+    /// Its current transfer, of one that is being uploaded.
+    package var transfer: Transfer?
+    /// As of ``DirectoryEntry``.
+    package var cookie: Int64
+}
