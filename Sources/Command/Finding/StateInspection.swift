@@ -82,8 +82,12 @@ enum StateInspection {
 }
 
 extension EngineError {
-    /// SQLite's message, if it is the cause.
     fileprivate var reason: String {
-        kind == .failed ? "another process uses it, or it cannot be read" : attempt
+        switch kind {
+        // The attempt has the reason.
+        case .damaged: attempt
+        case .failed: "another process uses it, or it cannot be read"
+        default: kind.phrase
+        }
     }
 }
