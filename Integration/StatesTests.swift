@@ -104,7 +104,7 @@ extension MountedTests {
                 #expect(changed.status == 1)
                 #expect(
                     changed.errors.hasPrefix(
-                        "apus: forget \(state): 1 change (4.0 MiB) not yet on the remote is in it; send them with "
+                        "apus: forget \(state): it holds 1 change (4.0 MiB) not yet on the remote; send them with "
                     ), "\(changed)")
                 #expect(changed.errors.contains("`apus forget --discard \(state)`"))
                 try Files.write([1], to: state + "/letter.txt")
@@ -121,9 +121,10 @@ extension MountedTests {
                 let lost = try place.run("forget", state)
                 #expect(lost.status == 1)
                 #expect(
-                    lost.errors.contains("1 file without a place is in its lost+found"), "\(lost)")
+                    lost.errors.contains("it holds 1 file without a place in lost+found"), "\(lost)"
+                )
                 let output = try place.require("forget", "--discard", state)
-                #expect(output.hasPrefix("Removed \(state), although 1 file without a place"))
+                #expect(output.hasPrefix("Removed \(state), and with it 1 file without a place"))
                 #expect(!Files.exists(state))
             }
         }

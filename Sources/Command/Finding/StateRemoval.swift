@@ -32,7 +32,7 @@ struct StateRemoval {
         let loss = loss
         if let loss, !discards {
             throw refusal(
-                loss.reason,
+                "it holds \(loss.things)",
                 loss.remedy + ", or discard them with `apus forget --discard \(path)`")
         }
         let mountPoint = StateDirectory.lastMountPoint(of: path)
@@ -41,7 +41,7 @@ struct StateRemoval {
         if let bare = mountPoint.flatMap(BareMountPoint.init), bare.stateDirectory == path {
             bare.release()
         }
-        return "Removed \(path)" + (loss.map { ", although \($0.reason)." } ?? ".")
+        return "Removed \(path)" + (loss.map { ", and with it \($0.things)." } ?? ".")
     }
 
     /// Continues a removal that was interrupted. A directory that is in use, or holds anything else,
@@ -66,39 +66,38 @@ struct StateRemoval {
         try held.remove { files in progress.show("removing \(path): \(files) files") }
     }
 
-    /// What exists nowhere else; nil for nothing.
-    private var loss: (reason: String, remedy: String)? {
+    /// What exists nowhere else, and how to save it.
+    private struct Loss {
+        let things: String
+        let remedy: String
+    }
+
+    private var loss: Loss? {
         let report = StateInspection.unmounted(path)
-        let mount = "send them with `apus mount \(report.source ?? "SOURCE") MOUNTPOINT`"
         guard let pending = report.pending else {
             let reason = report.unverified.map { " (\($0.what): \($0.why))" } ?? ""
-            return (
-                "it is not known whether changes wait in it" + reason,
-                "repair it with `apus check \(path)`"
-            )
+            return Loss(
+                things: "an unknown number of changes" + reason,
+                remedy: "repair it with `apus check \(path)`")
         }
         if pending > 0 {
             let size = HumanSize.format(report.pendingBytes ?? 0)
-            return (
-                "\(counted(pending, "change", "changes")) (\(size)) not yet on the remote "
-                    + (pending == 1 ? "is in it" : "are in it"), mount
-            )
+            return Loss(
+                things: "\(counted(pending, "change", "changes")) (\(size)) not yet on the remote",
+                remedy: "send them with `apus mount \(report.source ?? "SOURCE") MOUNTPOINT`")
         }
         if let held = report.held {
-            return (
-                "\(counted(held, "item", "items")) that the remote has deleted "
-                    + (held == 1 ? "is" : "are") + " held in it",
-                "mount it, and copy them elsewhere"
-            )
+            return Loss(
+                things: "\(counted(held, "item", "items")) that the remote has deleted",
+                remedy: "mount it, and copy them elsewhere")
         }
         let lost = "\(path)/\(StateFiles.lostFolder)"
         let rescued = (try? FileManager.default.subpathsOfDirectory(atPath: lost).count) ?? 0
         guard rescued > 0 else { return nil }
-        return (
-            "\(counted(rescued, "file", "files")) without a place "
-                + (rescued == 1 ? "is" : "are") + " in its \(StateFiles.lostFolder)",
-            "move them elsewhere"
-        )
+        return Loss(
+            things: "\(counted(rescued, "file", "files")) without a place in "
+                + "\(StateFiles.lostFolder)",
+            remedy: "move them elsewhere")
     }
 
     private func refusal(_ why: String, _ remedy: String? = nil) -> CommandFailure {
