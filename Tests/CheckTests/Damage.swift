@@ -147,6 +147,8 @@ struct Damage: Sendable, CustomStringConvertible {
             description: "a conflict of nothing",
             sql: "INSERT INTO conflicts VALUES (995, x'7a', 0)", kind: .conflict),
         Damage(
+            description: "nothing is pinned", sql: "INSERT INTO pins VALUES (995)", kind: .value),
+        Damage(
             description: "nothing is on its way to the trash",
             sql: "INSERT INTO discarded VALUES (995, x'7a', 0)", kind: .content),
         Damage(

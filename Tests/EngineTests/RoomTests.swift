@@ -8,8 +8,8 @@ import Testing
 @Suite("The rooms of the engine") struct RoomTests {
     /// The rooms, from the lowest to the highest.
     private static let floors = [
-        "Model", "World", "Store", "Plan", "Content", "Tree", "Remote", "Transfer", "Synchroniser",
-        "Engine",
+        "Model", "World", "Store", "Plan", "Content", "Tree", "Remote", "Transfer", "Pins",
+        "Synchroniser", "Engine",
     ]
 
     /// Returns the rooms that `room` may refer to. No other room may refer to `Check`.

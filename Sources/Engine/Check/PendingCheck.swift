@@ -7,6 +7,7 @@ struct PendingCheck: CheckStep {
     private static let tables: [(name: String, kind: CheckFinding.Kind)] = [
         ("remote", .remote), ("pending", .pending), ("intents", .intent),
         ("conflicts", .conflict), ("xattrs", .value), ("discarded", .content),
+        ("pins", .value),
     ]
 
     func run() throws {

@@ -47,6 +47,9 @@ final class CacheUse: Sendable {
     /// Piece size of fetches for which no request waits.
     var fillBytes: UInt64 { part(16, atMost: 4 << 20) }
 
+    /// The longest piece of a pinned file, so that all of them in flight leave readers their room.
+    var pinBytes: UInt64 { part(128, atMost: 4 << 20) }
+
     /// Returns how far files are fetched ahead.
     ///
     /// - Parameter hasRoom: Whether the cache has room without evicting other bytes.

@@ -62,6 +62,9 @@ final class ReadAheadQueue: Sendable {
         }
     }
 
+    /// Whether bytes are being fetched ahead of readers.
+    var isBusy: Bool { state.withLock { $0.runningCount > 0 } }
+
     /// Puts a file back that has got a piece, behind the others.
     func append(_ inode: InodeNumber) {
         state.withLock { $0.queue.append(inode) }

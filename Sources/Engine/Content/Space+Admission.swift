@@ -9,6 +9,8 @@ extension Space {
         case request
         /// They are likely to be needed next.
         case readahead
+        /// They are pinned, see ``PinLookup``.
+        case pin
         /// A change cannot be uploaded without them, so that they count as dirty.
         case change
     }
@@ -39,7 +41,7 @@ extension Space {
         }
         if try cache.reserve(bytes) { return .admitted }
         switch reason {
-        case .readahead: return .refused
+        case .readahead, .pin: return .refused
         case .request: return cache.overdraw(bytes, isRequired: false) ? .admitted : .later
         case .change: return cache.overdraw(bytes, isRequired: true) ? .admitted : .later
         }

@@ -9,6 +9,8 @@ package struct EvictionReport: Sendable {
     package var bytesLeaving: UInt64 = 0
     /// The files that were not evicted, each with its path and the reason.
     package var refused: [(path: String, reason: String)] = []
+    /// The pinned items among them: each is reported once, not with every file below it.
+    var pins: Set<InodeNumber> = []
 }
 
 extension Space {
@@ -19,7 +21,12 @@ extension Space {
     }
 
     private func evict(_ inode: InodeNumber, _ report: inout EvictionReport) throws(Blocked) {
-        switch try store.read({ try $0.existingInode(inode).kind }) {
+        let (kind, pin) = try store.read { database in
+            var pins = try PinLookup(database)
+            return (try database.existingInode(inode).kind, try pins.pin(of: inode))
+        }
+        if let pin { return try refuse(inode, pinnedBy: pin, &report) }
+        switch kind {
         case .symlink: return
         case .file: try evictFile(inode, &report)
         case .directory: try evictFiles(below: inode, &report)
@@ -105,7 +112,20 @@ extension Space {
         case .refused(let reason), .left(let reason):
             let path = try store.read { try $0.path(of: inode) }
             report.refused.append((ObjectKey(path).description, reason))
+        case .pinned(let pin): try refuse(pin, pinnedBy: pin, &report)
         }
+    }
+
+    private func refuse(
+        _ inode: InodeNumber, pinnedBy pin: InodeNumber, _ report: inout EvictionReport
+    ) throws(Blocked) {
+        guard report.pins.insert(pin).inserted else { return }
+        let (path, pinned) = try store.read { (try $0.path(of: inode), try $0.path(of: pin)) }
+        let reason =
+            inode == pin
+            ? "it is pinned; run `apus unpin` first"
+            : "the folder \"\(ObjectKey(pinned))\" is pinned; run `apus unpin` for that first"
+        report.refused.append((ObjectKey(path).description, reason))
     }
 
     private static var unsentReason: String {
@@ -118,7 +138,7 @@ extension Space {
         while true {
             let inodes = try store.read { try $0.unstored(after: last, limit: 100) }
             guard let end = inodes.last else { return }
-            for inode in inodes { _ = try evictFile(inode) }
+            for inode in inodes { _ = try evictFiles([inode], evenPinned: true) }
             last = end
         }
     }
@@ -129,6 +149,8 @@ extension Space {
         case leaving(bytes: UInt64)
         case nothingHere
         case refused(String)
+        /// It stays, as this inode is pinned.
+        case pinned(InodeNumber)
         /// The bytes are not needed any more, but could not be removed.
         case left(String)
 
@@ -150,11 +172,14 @@ extension Space {
     }
 
     /// Drops the bytes of some files, in one transaction.
+    ///
+    /// - Parameter evenPinned: Whether also those of pinned files, to be fetched again.
     func evictFiles(
-        _ inodes: [InodeNumber], removing removal: ContentRemoval = .now
+        _ inodes: [InodeNumber], removing removal: ContentRemoval = .now,
+        evenPinned: Bool = false
     ) throws(Blocked) -> [(InodeNumber, Eviction)] {
         let evictions = try files.withExclusive(inodes) { unused throws(Blocked) in
-            try evictUnused(unused, removing: removal)
+            try evictUnused(unused, removing: removal, evenPinned: evenPinned)
         }
         var results: [(InodeNumber, Eviction)] = []
         for inode in inodes {
@@ -175,12 +200,13 @@ extension Space {
     }
 
     private func evictUnused(
-        _ inodes: [InodeNumber], removing removal: ContentRemoval
+        _ inodes: [InodeNumber], removing removal: ContentRemoval, evenPinned: Bool
     ) throws(Blocked) -> [InodeNumber: Eviction] {
         var (evictions, forgotten) = try store.write { database in
+            var evictions = evenPinned ? [:] : try Self.pinned(inodes, database)
+            let inodes = inodes.filter { evictions[$0] == nil }
             let forgotten = try database.forgetContent(of: inodes, if: Self.isWorthwhile)
             let known = Set(forgotten.map(\.inode))
-            var evictions: [InodeNumber: Eviction] = [:]
             for inode in inodes where !known.contains(inode) {
                 evictions[inode] = try refusal(of: inode, database)
             }
@@ -197,6 +223,15 @@ extension Space {
             unneeded.evicted.add(forgotten)
         }
         return evictions
+    }
+
+    private static func pinned(
+        _ inodes: [InodeNumber], _ database: Database
+    ) throws -> [InodeNumber: Eviction] {
+        var pins = try PinLookup(database)
+        var pinned: [InodeNumber: Eviction] = [:]
+        for inode in inodes { pinned[inode] = try pins.pin(of: inode).map { .pinned($0) } }
+        return pinned
     }
 
     private func removeContent(of inode: InodeNumber) -> Eviction {

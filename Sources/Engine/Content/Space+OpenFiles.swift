@@ -1,3 +1,4 @@
+import GRDB
 import Logging
 import Synchronization
 
@@ -58,7 +59,8 @@ extension Space {
         return freed
     }
 
-    /// Drops clean bytes of an open file that its readers do not need, the lowest offsets first.
+    /// Drops clean bytes of an open file that is not pinned and whose readers do not need them, the lowest
+    /// offsets first.
     ///
     /// - Parameter minimum: Fewer bytes are not worth it.
     /// - Returns: The number of freed bytes.
@@ -75,7 +77,7 @@ extension Space {
             // A program may still have the file mapped, or open since a mount that has ended: it would
             // read zeros. There is no such question for a lent file, which the kernel may be opening.
             guard bytes > 0, bytes >= minimum, state.file.isOpenElsewhere() != true,
-                try forget(dropped, of: file.inode, &state)
+                try forget(dropped, of: file.inode, evenPinned: false, &state)
             else { return 0 }
             // Bytes that have arrived since the last measurement are not those that remain.
             cache.measure(&state)
@@ -105,7 +107,7 @@ extension Space {
     func discard(_ file: OpenFile) throws(Blocked) -> Bool {
         try file.withState { state throws(Blocked) in
             guard state.isUnchanged, state.inFlight.isEmpty,
-                try forget([0..<state.size], of: file.inode, &state)
+                try forget([0..<state.size], of: file.inode, evenPinned: true, &state)
             else { return false }
             state.present.remove(0..<state.size)
             return true
@@ -117,17 +119,16 @@ extension Space {
     ///
     /// - Returns: Whether they may be dropped (I2).
     private func forget(
-        _ ranges: [Range<UInt64>], of inode: InodeNumber, _ state: inout OpenFile.State
+        _ ranges: [Range<UInt64>], of inode: InodeNumber, evenPinned: Bool,
+        _ state: inout OpenFile.State
     ) throws(Blocked) -> Bool {
         guard state.stored != .remote else {
             return try store.read { database in
-                guard let record = try database.inode(inode) else { return false }
-                return try record.links > 0 && database.isEvictable(record)
+                try Self.droppable(inode, evenPinned: evenPinned, database) != nil
             }
         }
         let (isEvictable, isChanged) = try store.write { database in
-            guard var record = try database.inode(inode), record.links > 0,
-                try database.isEvictable(record)
+            guard var record = try Self.droppable(inode, evenPinned: evenPinned, database)
             else { return (false, false) }
             let before: ExtentSet =
                 record.presence == .whole ? .everything : try database.extents(of: inode)
@@ -143,6 +144,17 @@ extension Space {
         state.stored = .partial
         try store.synchronize()
         return true
+    }
+
+    /// - Returns: nil if the bytes of a file are to stay.
+    private static func droppable(
+        _ inode: InodeNumber, evenPinned: Bool, _ database: Database
+    ) throws -> InodeRecord? {
+        var pins = try PinLookup(database)
+        guard let record = try database.inode(inode), record.links > 0,
+            try database.isEvictable(record), try evenPinned || !pins.isPinned(inode)
+        else { return nil }
+        return record
     }
 
     private static func droppable(

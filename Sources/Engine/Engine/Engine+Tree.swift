@@ -66,6 +66,7 @@ extension Engine {
     /// - `user.apus.state`: ``ItemState`` of the inode.
     /// - `user.apus.error`: why its upload failed, if it did, and the remedy.
     /// - `user.apus.control`: the path of the control socket.
+    /// - `user.apus.pin`: `1` if it is pinned itself, `inherited` if a directory above it is.
     ///
     /// - Throws: `.noAttribute`.
     package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Blocked)
@@ -85,6 +86,8 @@ extension Engine {
             return Array(try itemState(of: inode).rawValue.utf8)
         case "user.apus.control":
             return Array(configuration.controlSocket.utf8)
+        case PinRequests.attribute:
+            return try pins.pin(of: inode).map { Array(($0 == inode ? "1" : "inherited").utf8) }
         case "user.apus.error":
             guard let pending = try store.readBriefly({ try $0.pending(inode) }),
                 let failure = pending.failure
@@ -238,6 +241,8 @@ extension Engine {
         let replaced = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode)
         if let replaced { local.reaper.reap([replaced]) }
+        // It may be below a pinned directory now.
+        local.pins.signal.notify()
     }
 
     // MARK: Extended attributes
@@ -248,7 +253,7 @@ extension Engine {
         try local.tree.extendedAttributes(of: inode)
     }
 
-    /// Sets or removes an attribute.
+    /// Sets or removes an attribute; `user.apus.pin` pins or unpins the inode.
     ///
     /// - Parameter value: nil to remove it.
     /// - Throws: `.unsupported` for a name that is not kept, or on a symbolic link; `.exists`,
@@ -257,6 +262,9 @@ extension Engine {
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange = .set,
         of inode: InodeNumber
     ) throws(Blocked) {
+        if name == Array(PinRequests.attribute.utf8) {
+            return try pins.setAttribute(to: value, change, of: inode)
+        }
         try local.tree.setExtendedAttribute(name, to: value, change, of: inode)
     }
 }

@@ -5,6 +5,7 @@ struct LocalParts: Sendable {
     let files = OpenFileTable()
     let kernelCache = KernelCacheRelay()
     let readAhead = ReadAheadQueue()
+    let pins: Pins
     let lostAndFound: LostAndFound
     let agenda: Agenda
     let durability: Durability
@@ -22,6 +23,9 @@ struct LocalParts: Sendable {
     ) {
         agenda = Agenda(
             store: store, clock: clock, logger: logger, runningMax: traits.transfersMax)
+        pins = Pins(
+            store: store, files: files, bytesMax: configuration.cacheBytesMax,
+            changes: agenda.changes)
         lostAndFound = LostAndFound(disk: disk)
         durability = Durability(store: store, disk: disk, logger: logger)
         trash = Trash(
@@ -94,7 +98,7 @@ struct RemoteParts: Sendable {
         gate = RemoteGate(
             provider, grace: configuration.shutdownGrace, clock: clock, deadlines: deadlines,
             logger: logger, random: random, agenda: agenda,
-            resumes: [agenda.signal, schedule.signal, looks.signal])
+            resumes: [agenda.signal, schedule.signal, looks.signal, local.pins.signal])
         offline = OfflinePolicy(configuration: configuration, clock: clock, gate: gate)
         answers = OutdatedAnswers(store: store, activity: activity, agenda: agenda)
         deletions = DeletionHold(
@@ -107,7 +111,7 @@ struct RemoteParts: Sendable {
                 trashBytesMax: local.trash.bytesMax),
             aftermath: Aftermath(
                 files: local.files, reaper: local.reaper, agenda: agenda,
-                kernelCache: local.kernelCache))
+                kernelCache: local.kernelCache, pinSignal: local.pins.signal))
         let detector = Locked(WalkDetector())
         lister = Lister(
             configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
@@ -134,6 +138,7 @@ struct TransferParts: Sendable {
     let progress: TransferProgress
     let sweeper: UploadSweeper
     let synchroniser: Synchroniser
+    let pinFetcher: PinFetcher
 
     init(
         _ configuration: EngineConfiguration, store: Store, clock: any Clock, logger: Logger,
@@ -148,6 +153,10 @@ struct TransferParts: Sendable {
                 store: store, clock: clock, logger: logger, random: random, content: content,
                 gate: gate, kernelCache: local.kernelCache),
             changes: local.agenda.changes)
+        pinFetcher = PinFetcher(
+            pins: local.pins, store: store, clock: clock, logger: logger, random: random,
+            gate: gate, lister: remote.lister, downloader: downloader,
+            refreshInterval: configuration.refreshInterval)
         progress = TransferProgress(agenda: local.agenda)
         sweeper = UploadSweeper(
             store: store, clock: clock, logger: logger, gate: gate, progress: progress)

@@ -4,11 +4,14 @@ struct Aftermath: Sendable {
     let reaper: Reaper
     let agenda: Agenda
     let kernelCache: KernelCacheRelay
+    /// Notified of changes in the tree: pinned files may lack bytes.
+    let pinSignal: Signal
 
     /// Carries out the consequences of a committed merge: reaping, scheduling, kernel cache.
     func finish(_ changes: RemoteChanges) throws(Blocked) {
         reaper.reap(changes.unlinked)
         if changes.isScheduled { agenda.notify() }
+        if !changes.cacheChanges.isEmpty { pinSignal.notify() }
         for change in changes.cacheChanges {
             switch change {
             case .inode(let inode), .attributes(let inode): files.existing(inode)?.noteNewMode()

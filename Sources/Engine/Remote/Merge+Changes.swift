@@ -38,9 +38,19 @@ extension Merge {
         let former = try database.dirent(object.name, in: directory)
         if let former { try displace(former) }
         try installNew([object], in: directory)
+        try pinBesideConflict(object.name, in: directory)
         if former != nil, directory == firstListed {
             changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
         }
+    }
+
+    /// Pins the version that has a name if one that was displaced from it is pinned itself: the user meant
+    /// the file of that name.
+    private func pinBesideConflict(_ name: FileName, in directory: InodeNumber) throws {
+        guard try database.hasPins(), let dirent = try database.dirent(name, in: directory),
+            try database.conflicts(with: dirent).contains(where: { try database.isPin($0.inode) })
+        else { return }
+        try database.insertPin(dirent.inode)
     }
 
     /// Gives remote objects local inodes, and their names, which no local inodes have.
@@ -166,6 +176,7 @@ extension Merge {
                 ours.rebased(from: synced.extendedAttributes, onto: theirs), of: inode.id)
         }
         try database.redirect(dirent, from: record.kind, to: inode, at: inode.changed)
+        try database.passPin(from: record.id, to: inode.id)
         changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
         if isModeChanged || areAttributesChanged || dirent.parent != synced.parent
             || dirent.name != synced.name

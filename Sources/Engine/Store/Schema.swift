@@ -13,6 +13,7 @@ enum Schema {
         migrator.registerMigration("namesakes") { try $0.execute(sql: namesakes) }
         migrator.registerMigration("parents_before_move") { try $0.execute(sql: parentsBeforeMove) }
         migrator.registerMigration("evictable") { try $0.execute(sql: evictable) }
+        migrator.registerMigration("pins") { try $0.execute(sql: pins) }
         return migrator
     }()
 
@@ -235,6 +236,11 @@ enum Schema {
         DROP INDEX inodes_present;
         CREATE INDEX inodes_evictable ON inodes (accessed)
             WHERE presence > 0 AND size > 0 AND writing = 0;
+        """
+
+    private static let pins = """
+        -- The files and directories that are kept on this machine, these with all that is below them.
+        CREATE TABLE pins (inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE);
         """
 
     private static let proofs = """

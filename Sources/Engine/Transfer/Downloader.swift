@@ -97,7 +97,11 @@ struct Downloader: Sendable {
         for reason: Space.FetchReason, _ range: Range<UInt64>, _ state: OpenFile.State
     ) -> UInt64 {
         let cache = content.space.cache
-        guard reason == .request else { return cache.fillBytes }
+        switch reason {
+        case .request: break
+        case .pin: return 0
+        case .readahead, .change: return cache.fillBytes
+        }
         // Of many requests, each gets its own bytes only.
         if cache.isCrowded { return 0 }
         // A small file comes as a whole; a reader of whom nothing is known yet, or ahead of whom nothing

@@ -183,6 +183,8 @@ extension Tree {
                 // POSIX: if both are names of one file, nothing happens.
                 if target.inode == inode.id { return nil }
                 try replace(target, by: inode, at: now, database)
+                // Many programs save a file by renaming a new one over it.
+                try database.passPin(from: target.inode, to: inode.id)
             }
             try database.moveDirent(dirent, to: newName, in: newParent, of: inode, at: now)
             try database.noteReplacement(of: target?.inode, by: inode.id)

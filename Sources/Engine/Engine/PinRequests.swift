@@ -1,0 +1,136 @@
+extension Engine {
+    package var pins: PinRequests { PinRequests(engine: self) }
+}
+
+/// Requests of users and programs about pinned files and directories.
+package struct PinRequests: Sendable {
+    fileprivate let engine: Engine
+
+    private var pins: Pins { engine.local.pins }
+    private var store: Store { engine.store }
+
+    /// A pinned file or directory, and all that is at and below it.
+    package struct Item: Hashable, Sendable {
+        /// The path from the mount point on, without a leading slash.
+        package var path: String
+        package var sums: PinSums
+    }
+
+    /// Keeps inodes on this machine, with all that is or comes below them: their bytes are fetched in the background
+    /// and not evicted. Directories that are not listed are listed first.
+    ///
+    /// - Parameter report: Receives the sums of these inodes while they are counted.
+    /// - Returns: The space that all pinned files would take, if that is more than the cache may: nothing is pinned
+    ///   then. Otherwise nil.
+    /// - Throws: `.notFound`, and errors of a listing; `.interrupted` if the task is cancelled.
+    package func pin(
+        _ inodes: [InodeNumber], report: (PinSums) -> Void = { _ in }
+    ) async throws(EngineError) -> UInt64? {
+        try await list(atAndBelow: inodes, report)
+        return try completed { () throws(Blocked) in
+            let bytes = try pins.sums(with: inodes).bytes
+            if Task.isCancelled { throw .failure(.interrupted, "count pinned files") }
+            if bytes > pins.bytesMax { return bytes }
+            try pins.pin(inodes)
+            return nil
+        }
+    }
+
+    private func list(
+        atAndBelow inodes: [InodeNumber], _ report: (PinSums) -> Void
+    ) async throws(EngineError) {
+        var walk = PinWalk(inodes)
+        var sums = PinSums()
+        while let step = try completed(do: pins.next(&walk)) {
+            switch step {
+            case .files(let files):
+                _ = pins.add(files, to: &sums)
+                report(sums)
+            case .directory(_, isListed: true): break
+            case .directory(let directory, isListed: false):
+                try await engine.retrying { () throws(Blocked) in
+                    try store.read { database in
+                        // One that is removed meanwhile has no names.
+                        guard let record = try database.inode(directory), record.links > 0,
+                            !record.isListed
+                        else { return }
+                        throw Blocked.awaits(.listing(directory))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Unpins an inode and all that is pinned below it. Its bytes stay until they are evicted.
+    ///
+    /// - Returns: The number of inodes that were pinned themselves.
+    /// - Throws: `.invalid` if it stays pinned with a directory above it.
+    package func unpin(_ inode: InodeNumber) throws(EngineError) -> Int {
+        try completed(do: pins.unpin(inode))
+    }
+
+    /// Returns the sums of all that is at and below some inodes, as far as it is known here.
+    package func sums(atAndBelow inodes: [InodeNumber]) throws(EngineError) -> PinSums {
+        try completed(do: pins.sums(atAndBelow: inodes))
+    }
+
+    package func status() throws(EngineError) -> PinStatus {
+        try completed(do: pins.status())
+    }
+
+    /// Returns all items that are pinned themselves, by path.
+    package func items() throws(EngineError) -> [Item] {
+        try completed { () throws(Blocked) in
+            var items: [Item] = []
+            for (inode, path) in try store.read({ database in
+                try database.pins().map { ($0, ObjectKey(try database.path(of: $0)).description) }
+            }) {
+                items.append(Item(path: path, sums: try pins.sums(atAndBelow: [inode])))
+            }
+            return items.sorted { $0.path < $1.path }
+        }
+    }
+
+    // MARK: As an attribute
+
+    static var attribute: String { "user.apus.pin" }
+
+    /// Returns the inode by which one is pinned; nil if it is not.
+    func pin(of inode: InodeNumber) throws(Blocked) -> InodeNumber? {
+        try store.readBriefly { database in
+            var lookup = try PinLookup(database)
+            return try lookup.pin(of: inode)
+        }
+    }
+
+    /// Directories and pages of names that are counted before an attribute is set: the kernel waits, and holds the
+    /// directory.
+    private static var countedStepsMax: Int { 512 }
+
+    /// Pins or unpins an inode. What is not listed, or too much to be counted at once, is counted afterwards: if it
+    /// does not fit, nothing is fetched, and the status tells.
+    ///
+    /// - Throws: `.invalid` for another value than 1 and 0; `.outOfSpace` if the known files do not fit.
+    func setAttribute(
+        to value: [UInt8]?, _ change: ExtendedAttributeChange, of inode: InodeNumber
+    ) throws(Blocked) {
+        let isPin = try store.readBriefly { try $0.isPin(inode) }
+        let attempt = "set \(Self.attribute) of inode \(inode)"
+        switch value.map({ String(decoding: $0, as: UTF8.self) }) {
+        case "1":
+            if isPin, change == .create { throw .failure(.exists, attempt) }
+            if !isPin, change == .replace {
+                throw Tree.noAttribute(Array(Self.attribute.utf8), inode)
+            }
+            let bytes = try pins.sums(with: [inode], stepsMax: Self.countedStepsMax).bytes
+            guard bytes <= pins.bytesMax else { throw .failure(.outOfSpace, attempt) }
+            try pins.pin([inode])
+        case "0": _ = try pins.unpin(inode)
+        case nil:
+            if try pins.unpin(inode) == 0, !isPin {
+                throw Tree.noAttribute(Array(Self.attribute.utf8), inode)
+            }
+        default: throw .failure(.invalid, attempt)
+        }
+    }
+}

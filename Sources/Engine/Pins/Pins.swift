@@ -1,0 +1,169 @@
+import GRDB
+import Synchronization
+
+/// The pinned inodes: what is at and below them stays on this machine.
+///
+/// They are rows of the database; what is below a pinned directory is found by its path, so that pinning, unpinning
+/// and moving a directory take no longer for a larger one.
+struct Pins: Sendable {
+    let store: Store
+    let files: OpenFileTable
+    /// The space that all pinned files may take: that of the cache.
+    let bytesMax: UInt64
+    /// Notified when files may have become pinned, or may lack bytes.
+    let signal = Signal()
+    /// Notified when the status has changed.
+    let changes: Signal
+    private let state = Locked(PinState())
+
+    init(store: Store, files: OpenFileTable, bytesMax: UInt64, changes: Signal) {
+        self.store = store
+        self.files = files
+        self.bytesMax = bytesMax
+        self.changes = changes
+    }
+
+    // MARK: Pinning
+
+    /// Pins inodes, durably. The caller has made sure that they fit.
+    func pin(_ inodes: [InodeNumber]) throws(Blocked) {
+        try store.write { database in
+            for inode in inodes {
+                guard try database.existingInode(inode).links > 0 else {
+                    throw Blocked.failure(.notFound, "pin the removed inode \(inode)")
+                }
+                try database.insertPin(inode)
+            }
+        }
+        try noteChange()
+    }
+
+    /// Unpins an inode and all that is pinned below it, durably.
+    ///
+    /// - Returns: The number of inodes that were pinned themselves.
+    /// - Throws: `.invalid` if it stays pinned with a directory above it.
+    func unpin(_ inode: InodeNumber) throws(Blocked) -> Int {
+        let count = try store.write { database in
+            if let parent = try database.dirent(of: inode)?.parent {
+                var lookup = try PinLookup(database)
+                if let pin = try lookup.pin(of: parent) {
+                    throw Self.isPinnedAbove(
+                        inode, by: pin, try path(inode, database), try path(pin, database))
+                }
+            }
+            let unpinned = try database.pins().filter { try database.isInode($0, atOrBelow: inode) }
+            for pin in unpinned { try database.removePin(pin) }
+            return unpinned.count
+        }
+        if count > 0 { try noteChange() }
+        return count
+    }
+
+    private func path(_ inode: InodeNumber, _ database: Database) throws -> ObjectKey {
+        ObjectKey(try database.path(of: inode))
+    }
+
+    private static func isPinnedAbove(
+        _ inode: InodeNumber, by pin: InodeNumber, _ path: ObjectKey, _ pinned: ObjectKey
+    ) -> Blocked {
+        .failure(
+            .invalid, "unpin \"\(path)\", which is pinned with the folder \"\(pinned)\"",
+            remedy: "unpin that folder")
+    }
+
+    private func noteChange() throws(Blocked) {
+        try store.synchronize()
+        state.withLock { $0.change() }
+        signal.notify()
+        changes.notify()
+    }
+
+    // MARK: Sums
+
+    /// Returns the sums of all that is or would be pinned, as far as it is known here.
+    ///
+    /// - Parameters:
+    ///   - others: Inodes to count as pinned.
+    ///   - stepsMax: The number of directories and pages after which the rest is not counted.
+    func sums(
+        with others: [InodeNumber] = [], stepsMax: Int = .max
+    ) throws(Blocked) -> PinSums {
+        try sums(of: PinWalk(try store.read { try $0.pinRoots(with: others) }), stepsMax: stepsMax)
+    }
+
+    /// Returns the sums of all that is at and below some inodes, as far as it is known here.
+    func sums(atAndBelow inodes: [InodeNumber]) throws(Blocked) -> PinSums {
+        try sums(of: PinWalk(inodes), stepsMax: .max)
+    }
+
+    private func sums(of walk: PinWalk, stepsMax: Int) throws(Blocked) -> PinSums {
+        var (walk, sums, steps) = (walk, PinSums(), 0)
+        while steps < stepsMax, !Task.isCancelled, let step = try next(&walk) {
+            if case .files(let files) = step { _ = add(files, to: &sums) }
+            steps += 1
+        }
+        return sums
+    }
+
+    /// Returns the next step of a walk; each is a transaction of its own.
+    func next(_ walk: inout PinWalk) throws(Blocked) -> PinWalk.Step? {
+        var copy = walk
+        let step = try store.read { try copy.next($0) }
+        walk = copy
+        return step
+    }
+
+    /// Adds files to the sums.
+    ///
+    /// - Returns: Those of which bytes are missing.
+    func add(_ page: [PinnedFile], to sums: inout PinSums) -> [PinnedFile] {
+        let missing = page.filter { lacksBytes($0) }
+        sums.files += UInt64(page.count)
+        for file in page { sums.bytes += file.bytes }
+        sums.filesMissing += UInt64(missing.count)
+        for file in missing { sums.bytesMissing += file.bytes - min(file.bytes, file.bytesHere) }
+        return missing
+    }
+
+    /// The database learns at the last close of a file which bytes were fetched.
+    private func lacksBytes(_ file: PinnedFile) -> Bool {
+        guard !file.isWhole else { return false }
+        return files.existing(file.inode).map { !$0.state.withLock(\.isWhole) } ?? true
+    }
+
+    // MARK: Status
+
+    /// Returns the status; the sums are those of the last time that all files were counted.
+    func status() throws(Blocked) -> PinStatus {
+        let items = try store.readBriefly { try $0.pinCount() }
+        return state.withLock { state in
+            var status = items == 0 ? PinStatus() : state.status
+            status.items = items
+            return status
+        }
+    }
+
+    /// Counts the calls that have changed what is pinned.
+    var changeCount: UInt64 { state.withLock { $0.changeCount } }
+
+    /// Changes the status, and reports that.
+    func update(_ body: (inout PinStatus) -> Void) {
+        let isChanged = state.withLock { state in
+            let before = state.status
+            body(&state.status)
+            return state.status != before
+        }
+        if isChanged { changes.notify() }
+    }
+}
+
+/// The pins in memory.
+private struct PinState {
+    var changeCount: UInt64 = 0
+    var status = PinStatus()
+
+    mutating func change() {
+        changeCount += 1
+        status.isCounted = false
+    }
+}
