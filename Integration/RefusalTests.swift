@@ -99,7 +99,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(1)))
         func `a command for a folder that is not mounted`() throws {
             try withDirectories { folder in
-                for command in ["status", "sync", "evict", "unmount"] {
+                for command in ["status", "sync", "evict", "pin", "unpin", "unmount"] {
                     try Apus.expectRefusal(command, folder.point, naming: "mount")
                 }
             }

@@ -38,11 +38,25 @@ struct MountReport: Decodable {
         var reason: String?
     }
 
+    struct Pins: Decodable {
+        var items: Int
+        var files: Int
+        var bytes: Int
+        var filesMissing: Int
+        var bytesMissing: Int
+        var counting: Bool?
+        var hindrance: Problem?
+
+        /// Whether everything is counted and here.
+        var isWhole: Bool { filesMissing == 0 && counting == nil }
+    }
+
     var counts: Counts
     var remote: Remote
     var items: [Item]
     var lostAndFound: LostAndFound?
     var passthrough: Passthrough?
+    var pins: Pins?
 
     func item(_ path: String) -> Item? { items.first { $0.path == path } }
 

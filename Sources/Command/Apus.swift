@@ -24,9 +24,10 @@ struct Apus: AsyncParsableCommand {
         version: version,
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
-            LsCommand.self, EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
-            ConfirmDeletionsCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,
-            ForgetCommand.self, CheckCommand.self,
+            LsCommand.self, PinCommand.self, UnpinCommand.self, EvictCommand.self,
+            RefreshCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
+            LinkCommand.self, ApplyCommand.self, StatesCommand.self, ForgetCommand.self,
+            CheckCommand.self,
         ])
 
     static func main() async {

@@ -179,6 +179,36 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `pin tells its progress and ends with the last word`() async throws {
+        let service = FakeMount()
+        var steps = [PinProgress(), PinProgress(), PinProgress()]
+        (steps[0].files, steps[0].bytes) = (2, 8192)
+        (steps[1].isPinned, steps[1].filesMissing, steps[1].bytesMissing) = (true, 1, 4096)
+        steps[1].failed = [.init(path: "b", error: Problem(what: "read b", why: "denied"))]
+        (steps[2].isPinned, steps[2].isDone) = (true, true)
+        service.tell(steps)
+        try await ServerFixture.run(service) { [steps] server in
+            var seen: [PinProgress] = []
+            let last = try await server.client.pin(["d"], waits: false) { seen.append($0) }
+            #expect(seen == steps)
+            #expect(last == steps[2])
+            #expect(service.calls == [.pin(["d"], waits: false)])
+        }
+    }
+
+    @Test func `pins are listed, and ended`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            #expect(try await server.client.pins() == Sample.pins)
+            #expect(try await server.client.unpin(["a", "b"]) == UnpinReport(unpinned: 2))
+            #expect(service.calls == [.unpin(["a", "b"])])
+            for path in ["pin", "unpin"] {
+                let none = try await server.send(.post, "/v1/\(path)", body: "{\"paths\":[]}")
+                #expect(none.status == 400)
+            }
+        }
+    }
+
     /// Goal: a user sees that a long eviction is under way, and how far it is.
     @Test func `a long eviction reports its progress`() async throws {
         let service = FakeMount()

@@ -11,6 +11,8 @@ final class FakeMount: MountService {
         case sync([String])
         case evict([String])
         case refresh([String])
+        case pin([String], waits: Bool)
+        case unpin([String])
         case resolve(String, keep: String)
         case link(String)
         case confirmDeletions
@@ -23,6 +25,7 @@ final class FakeMount: MountService {
         var evictReport = EvictReport(files: 3, bytesFreed: 4096)
         var refusal: ControlError?
         var progress: [SyncProgress] = [SyncProgress(pending: 1), SyncProgress(isDone: true)]
+        var pinProgress: [PinProgress] = []
         var failureAfterProgress: ControlError?
         var staysOpen = false
         /// The local bytes of the next reports of the status; an eviction waits for the last one.
@@ -48,6 +51,8 @@ final class FakeMount: MountService {
             $0.failureAfterProgress = error
         }
     }
+
+    func tell(_ progress: [PinProgress]) { state.withLock { $0.pinProgress = progress } }
 
     /// Keeps streams open after their values, until their reader ends them.
     func stayOpen() { state.withLock { $0.staysOpen = true } }
@@ -111,7 +116,7 @@ final class FakeMount: MountService {
     func statusChanges() -> AsyncStream<Void> { changes.stream }
 
     func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
-        stream(.sync(paths))
+        stream(.sync(paths), \.progress)
     }
 
     func refresh(_ paths: [String]) -> AsyncThrowingStream<RefreshProgress, any Error> {
@@ -125,6 +130,17 @@ final class FakeMount: MountService {
             continuation.finish(throwing: refusal)
         }
     }
+
+    func pin(_ paths: [String], waits: Bool) -> AsyncThrowingStream<PinProgress, any Error> {
+        stream(.pin(paths, waits: waits), \.pinProgress)
+    }
+
+    func unpin(_ paths: [String]) async throws(ControlError) -> UnpinReport {
+        state.withLock { $0.calls.append(.unpin(paths)) }
+        return UnpinReport(unpinned: UInt64(paths.count))
+    }
+
+    func pins() async throws(ControlError) -> PinReport { Sample.pins }
 
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
         if state.withLock({ !$0.localBytes.isEmpty }) { for await _ in statusEnds.stream {} }
@@ -160,10 +176,12 @@ final class FakeMount: MountService {
     }
 
     func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {
-        stream(.unmount(now: now))
+        stream(.unmount(now: now), \.progress)
     }
 
-    private func stream(_ call: Call) -> AsyncThrowingStream<SyncProgress, any Error> {
+    private func stream<Report: Sendable>(
+        _ call: Call, _ reports: (State) -> [Report]
+    ) -> AsyncThrowingStream<Report, any Error> {
         let script = state.withLock { state in
             state.calls.append(call)
             return state
@@ -173,7 +191,7 @@ final class FakeMount: MountService {
                 if case .cancelled = reason { ends.continuation.yield() }
             }
             if let refusal = script.refusal { return continuation.finish(throwing: refusal) }
-            script.progress.forEach { continuation.yield($0) }
+            reports(script).forEach { continuation.yield($0) }
             if script.staysOpen { return }
             continuation.finish(throwing: script.failureAfterProgress)
         }
@@ -207,6 +225,12 @@ enum Sample {
                 bytesSent: 129, percent: 12, since: start),
             StatusItem(path: "new", state: .dirty, operation: .create, since: start),
         ], isTruncated: false)
+
+    static let pins = PinReport(
+        mountPoint: "/mnt/cloud",
+        pins: [
+            PinnedItem(path: "a", files: 3, bytes: 4096, filesMissing: 1, bytesMissing: 1024)
+        ])
 
     static let clean = StatusReport(
         mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",

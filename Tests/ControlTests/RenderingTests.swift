@@ -33,6 +33,51 @@ struct RenderingTests {
         #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
     }
 
+    @Test func `a status tells what is pinned, and why something of it is not here`() throws {
+        var report = Sample.clean
+        #expect(!report.text(now: later).contains("Pinned"))
+        var pins = PinCounts()
+        (pins.items, pins.files, pins.bytes) = (2, 120, 3 << 20)
+        report.pins = pins
+        #expect(
+            report.text(now: later).contains(
+                "\n  Pinned: 2 items with 120 files, 3.0 MiB, all here\n"))
+        (pins.filesMissing, pins.bytesMissing) = (1, 1 << 20)
+        pins.hindrance = Problem(
+            what: "fetch the pinned files", why: "the cache is full", remedy: "unpin some")
+        pins.failed = [.init(path: "a/b", error: Problem(what: "read \"a/b\"", why: "denied"))]
+        report.pins = pins
+        #expect(
+            report.text(now: later).contains(
+                """
+                  Pinned: 2 items with 120 files, 3.0 MiB, 1.0 MiB of 1 file still to be fetched
+                  Pinned files are not fetched: the cache is full; unpin some
+                  A pinned file is not here: a/b: denied
+
+                """))
+        let json = try ControlJSON.encode(report)
+        #expect(try ControlJSON.decode(StatusReport.self, from: json) == report)
+        pins.isCounting = true
+        report.pins = pins
+        #expect(report.text(now: later).contains("3.0 MiB, still being counted\n"))
+    }
+
+    @Test func `the progress of a pin tells how much is here, and what delays the rest`() {
+        var progress = PinProgress()
+        (progress.files, progress.bytes) = (3, 3 << 20)
+        #expect(progress.line == "Counting: 3 files, 3.0 MiB so far")
+        progress.isPinned = true
+        (progress.filesMissing, progress.bytesMissing) = (1, 1 << 20)
+        #expect(progress.line == "2.0 MiB of 3.0 MiB are here, 1 file to go")
+        progress.failed = [.init(path: "a", error: Problem(what: "read \"a\"", why: "denied"))]
+        #expect(progress.line == "2.0 MiB of 3.0 MiB are here, 1 file to go, a: denied")
+        (progress.filesMissing, progress.bytesMissing, progress.failed) = (0, 0, [])
+        #expect(progress.line == "Pinned 3 files, 3.0 MiB, all of it here")
+        #expect(
+            Sample.pins.pins[0].line
+                == "a  4.0 KiB, 3 files, 1 of them to be fetched (1.0 KiB)")
+    }
+
     @Test func `a large file that is open for writing says when it is uploaded`() throws {
         var report = Sample.clean
         report.items = [

@@ -14,10 +14,10 @@ extension MountedEngine {
     /// Limit for the texts of a report's items, so that a report of 100,000 stays within memory.
     private static var itemBytesMax: Int { 32 << 20 }
     /// The minimum time between two reports of one stream.
-    private static var reportInterval: Duration { .milliseconds(200) }
+    static var reportInterval: Duration { .milliseconds(200) }
     /// How many times as long as the preparation of a report the pause after it is at least: below a
     /// directory with very many changes, a report takes long.
-    private static var restFactor: Int { 9 }
+    static var restFactor: Int { 9 }
     /// The maximum time between two reports of a sync that is delayed.
     private static var delayInterval: Duration { .seconds(1) }
 
@@ -42,6 +42,7 @@ extension MountedEngine {
             report.limitItems(toBytes: Self.itemBytesMax)
             report.lostAndFound = lostAndFound
             report.passthrough = PassthroughStatus(lending)
+            report.pins = try pinCounts()
             return report
         }
     }
@@ -167,7 +168,7 @@ extension MountedEngine {
         }
     }
 
-    private func inodes(of paths: [String]) async throws(EngineError) -> [InodeNumber] {
+    func inodes(of paths: [String]) async throws(EngineError) -> [InodeNumber] {
         var inodes: [InodeNumber] = []
         for path in paths { inodes.append(try await engine.resolve(path)) }
         return inodes
@@ -260,7 +261,7 @@ extension MountedEngine {
     }
 
     /// Returns a stream of the reports of `body`, which is cancelled if the stream ends.
-    private func stream<Report: Sendable>(
+    func stream<Report: Sendable>(
         _ body: @escaping @Sendable (@escaping @Sendable (Report) -> Void) async throws -> Void
     ) -> AsyncThrowingStream<Report, any Error> {
         let (stream, continuation) = AsyncThrowingStream<Report, any Error>.makeStream()
@@ -472,7 +473,7 @@ extension Problem {
             remedy: "renew them; the sync then continues automatically")
     }
 
-    fileprivate init(_ failure: SyncFailure) {
+    init(_ failure: SyncFailure) {
         self.init(what: failure.what, why: failure.why, remedy: failure.remedy)
     }
 }

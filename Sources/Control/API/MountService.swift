@@ -51,6 +51,24 @@ package protocol MountService: Sendable {
     /// - Throws: `.missing` if a path does not exist; then nothing was freed.
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport
 
+    /// Keeps the files at and below `paths` on this machine: counts them, pins the paths if all pinned files fit the
+    /// cache, and reports until everything is here.
+    ///
+    /// The last value has ``PinProgress/isDone`` set. Ending the stream once the paths are pinned ends the reports,
+    /// not the fetches.
+    ///
+    /// - Parameter waits: Whether to report until everything is here; otherwise until the paths are pinned.
+    /// - Throws: ``ControlError``: `.missing` if a path does not exist, `.refused` if the files do not fit.
+    func pin(_ paths: [String], waits: Bool) -> AsyncThrowingStream<PinProgress, any Error>
+
+    /// Unpins `paths` and all that is pinned below them.
+    ///
+    /// - Throws: `.missing` if a path does not exist, `.invalid` if it stays pinned with a folder above it.
+    func unpin(_ paths: [String]) async throws(ControlError) -> UnpinReport
+
+    /// Returns all that is pinned.
+    func pins() async throws(ControlError) -> PinReport
+
     /// Ends a conflict.
     ///
     /// - Parameters:

@@ -3,6 +3,12 @@ struct PathsBody: Codable {
     var paths: [String]?
 }
 
+struct PinBody: Codable {
+    var paths: [String]?
+    /// Whether the answer ends only when everything is here.
+    var wait: Bool?
+}
+
 struct UnmountBody: Codable {
     var now: Bool?
 }

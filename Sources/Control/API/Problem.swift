@@ -23,7 +23,8 @@ extension Problem: CustomStringConvertible {
         what.contains("\"\(path)\"") ? Self.line(reason) : description
     }
 
-    private var reason: String { why + (remedy.map { "; \($0)" } ?? "") }
+    /// `why; remedy`.
+    var reason: String { why + (remedy.map { "; \($0)" } ?? "") }
 
     private static func line(_ text: String) -> String {
         text.split(whereSeparator: \.isNewline).joined(separator: " ")

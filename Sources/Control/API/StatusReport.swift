@@ -25,10 +25,12 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var unstored: UInt64?
     /// Whether the kernel reads local files by itself; nil from a daemon of an earlier version.
     package var passthrough: PassthroughStatus?
+    /// What is kept on this machine, of the whole mount; nil if nothing is pinned.
+    package var pins: PinCounts?
 
     private enum CodingKeys: String, CodingKey {
         case mountPoint, source, stateDirectory, cacheBytesMax, since, counts, remote, items,
-            lostAndFound, unstored, passthrough
+            lostAndFound, unstored, passthrough, pins
         case isTruncated = "truncated"
     }
 }

@@ -58,7 +58,8 @@ package struct ControlClient: Sendable {
         below paths: [String], each: (SyncProgress) -> Void
     ) async throws(ControlError) -> SyncProgress {
         let body = PathsBody(paths: paths.isEmpty ? nil : paths)
-        return try await lastReport(of: request(.post, "sync", body: body), each: each)
+        return try await lastReport(
+            of: request(.post, "sync", body: body), isLast: \.isDone, each: each)
     }
 
     package func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
@@ -72,14 +73,29 @@ package struct ControlClient: Sendable {
     package func refresh(
         _ paths: [String], each: (RefreshProgress) -> Void
     ) async throws(ControlError) -> RefreshProgress {
-        var last: RefreshProgress?
         let body = PathsBody(paths: paths.isEmpty ? nil : paths)
-        try await stream(request(.post, "refresh", body: body)) { (progress: RefreshProgress) in
-            last = progress
-            each(progress)
-        }
-        guard let last, last.isDone else { throw Self.endedEarly }
-        return last
+        return try await lastReport(
+            of: request(.post, "refresh", body: body), isLast: \.isDone, each: each)
+    }
+
+    /// Keeps files on this machine; see ``MountService/pin(_:waits:)``.
+    ///
+    /// - Returns: The last report.
+    package func pin(
+        _ paths: [String], waits: Bool, each: (PinProgress) -> Void
+    ) async throws(ControlError) -> PinProgress {
+        let body = PinBody(paths: paths, wait: waits)
+        return try await lastReport(
+            of: request(.post, "pin", body: body), isLast: \.isDone, each: each)
+    }
+
+    package func unpin(_ paths: [String]) async throws(ControlError) -> UnpinReport {
+        try await answer(to: request(.post, "unpin", body: PathsBody(paths: paths)))
+    }
+
+    package func pins() async throws(ControlError) -> PinReport {
+        // No timeout: very many pinned files are counted.
+        try await answer(to: request(.get, "pins"))
     }
 
     /// Ends a conflict; see ``MountService/resolve(_:keep:)``.
@@ -105,7 +121,9 @@ package struct ControlClient: Sendable {
     package func unmount(
         now: Bool, each: (SyncProgress) -> Void
     ) async throws(ControlError) -> SyncProgress {
-        try await lastReport(of: request(.post, "unmount", body: UnmountBody(now: now)), each: each)
+        try await lastReport(
+            of: request(.post, "unmount", body: UnmountBody(now: now)), isLast: \.isDone, each: each
+        )
     }
 
     // MARK: Requests
@@ -156,21 +174,21 @@ package struct ControlClient: Sendable {
         }
     }
 
-    private func lastReport(
-        of request: HTTPRequest, each: (SyncProgress) -> Void
-    ) async throws(ControlError) -> SyncProgress {
-        var last: SyncProgress?
-        try await stream(request) { (progress: SyncProgress) in
-            last = progress
-            each(progress)
+    private func lastReport<Report: Decodable>(
+        of request: HTTPRequest, isLast: (Report) -> Bool, each: (Report) -> Void
+    ) async throws(ControlError) -> Report {
+        var last: Report?
+        try await stream(request) { (report: Report) in
+            last = report
+            each(report)
         }
-        guard let last, last.isDone else { throw Self.endedEarly }
+        guard let last, isLast(last) else {
+            throw ControlError(
+                .unreachable, what: "wait for the daemon", why: "it stopped before it was done",
+                remedy: "see the log in its state directory")
+        }
         return last
     }
-
-    private static let endedEarly = ControlError(
-        .unreachable, what: "wait for the daemon", why: "it stopped before it was done",
-        remedy: "see the log in its state directory")
 
     /// Decodes the lines of an answer as they arrive, on the calling task.
     private func stream<Value: Decodable>(

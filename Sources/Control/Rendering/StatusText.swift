@@ -50,6 +50,7 @@ extension StatusReport {
                     + "\(counted(unstored, "file", "files")); only an upload makes "
                     + (unstored == 1 ? "it safe" : "them safe"))
         }
+        if let pins { lines += pins.lines.map { "  \($0)" } }
         if let passthrough, passthrough.isHindered, let reason = passthrough.reason {
             lines.append("  Local files are read through the daemon, more slowly: \(reason)")
         }

@@ -36,6 +36,15 @@ struct Routes: Sendable {
         post("sync", to: v1, sync)
         post("evict", to: v1, evict)
         post("refresh", to: v1, refresh)
+        post("pin", to: v1) { (body: PinBody, request) in
+            let paths = try checkedPaths(body.paths, toDo: "pin")
+            return try await stream(
+                service.pin(paths, waits: body.wait ?? true), answering: request)
+        }
+        post("unpin", to: v1) { (body: PathsBody, _) in
+            try Response.json(await service.unpin(try checkedPaths(body.paths, toDo: "unpin")))
+        }
+        v1.get("pins") { _, _ in try Response.json(await service.pins()) }
         post("resolve", to: v1) { (body: ResolveBody, _) in
             let path = try ControlError.checkedPath(body.path)
             return try Response.json(await service.resolve(path, keep: body.keep))
@@ -103,12 +112,19 @@ struct Routes: Sendable {
     }
 
     private func evict(_ body: PathsBody, _ request: Request) async throws -> Response {
-        guard let paths = body.paths, !paths.isEmpty else {
+        try Response.json(await service.evict(try checkedPaths(body.paths, toDo: "evict")))
+    }
+
+    /// - Throws: `.invalid` if there is no path: an operation on the whole mount is not done by mistake.
+    private func checkedPaths(
+        _ paths: [String]?, toDo what: String
+    ) throws(ControlError) -> [String] {
+        guard let paths, !paths.isEmpty else {
             throw ControlError(
-                .invalid, what: "evict", why: "no path was given",
+                .invalid, what: what, why: "no path was given",
                 remedy: "send {\"paths\": [\"…\"]}; the empty path is the whole mount")
         }
-        return try Response.json(await service.evict(try ControlError.checkedPaths(paths)))
+        return try ControlError.checkedPaths(paths)
     }
 
     /// Answers with the values as lines after the first one; a failure before that is refused with its

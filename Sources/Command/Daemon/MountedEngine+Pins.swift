@@ -1,0 +1,166 @@
+import Control
+import Engine
+import Host
+import Synchronization
+
+// The pins of the control API in terms of the engine.
+
+extension MountedEngine {
+    /// The maximum time between two looks at a pin that makes no progress.
+    private static var pinInterval: Duration { .seconds(1) }
+
+    func pin(_ paths: [String], waits: Bool) -> AsyncThrowingStream<PinProgress, any Error> {
+        stream { report in
+            let inodes = try await self.onEngine { () async throws(EngineError) in
+                try await self.inodes(of: paths)
+            }
+            try await self.pin(inodes, paths, report)
+            try await self.awaitPinned(inodes, waits: waits, report)
+        }
+    }
+
+    private func pin(
+        _ inodes: [InodeNumber], _ paths: [String],
+        _ report: @escaping @Sendable (PinProgress) -> Void
+    ) async throws {
+        let clock = SystemClock()
+        let next = Mutex(clock.uptime + Self.reportInterval)
+        let excess = try await onEngine { () async throws(EngineError) in
+            try await engine.pins.pin(inodes) { sums in
+                let now = clock.uptime
+                let isDue = next.withLock { next in
+                    let isDue = now >= next
+                    if isDue { next = now + Self.reportInterval }
+                    return isDue
+                }
+                if isDue { report(PinProgress(sums)) }
+            }
+        }
+        guard let excess else { return }
+        let names = paths.map { "\"\($0.isEmpty ? "." : $0)\"" }.joined(separator: ", ")
+        throw ControlError(
+            .refused, what: "pin \(names)", why: Self.excess(excess, of: cacheBytesMax),
+            remedy: Self.excessRemedy)
+    }
+
+    private static func excess(_ bytes: UInt64, of cacheBytesMax: UInt64) -> String {
+        "all pinned files together take \(HumanSize.format(bytes)), and the cache has "
+            + HumanSize.format(cacheBytesMax)
+    }
+
+    private static var excessRemedy: String {
+        "unpin other files, or mount with a larger --cache-size"
+    }
+
+    /// Reports until everything is here, or nothing arrives for too long.
+    private func awaitPinned(
+        _ inodes: [InodeNumber], waits: Bool,
+        _ report: @escaping @Sendable (PinProgress) -> Void
+    ) async throws {
+        var patience = PinPatience()
+        let clock = SystemClock()
+        var reported: PinProgress?
+        while true {
+            let count = engine.changeCount
+            let start = clock.uptime
+            var progress = try await pinProgress(of: inodes)
+            let cost = clock.uptime - start
+            progress.isDone = progress.filesMissing == 0 || !waits
+            patience.limit(&progress, at: clock.uptime)
+            if progress != reported { report(progress) }
+            reported = progress
+            if progress.isDone { return }
+            try await Task.sleep(for: max(Self.reportInterval, cost * Self.restFactor))
+            await engine.waitForChange(after: count, within: Self.pinInterval)
+        }
+    }
+
+    private func pinProgress(of inodes: [InodeNumber]) async throws(ControlError) -> PinProgress {
+        try await onEngine { () async throws(EngineError) in
+            let status = try engine.pins.status()
+            var progress = PinProgress(try engine.pins.sums(atAndBelow: inodes))
+            progress.isPinned = true
+            progress.hindrance = problem(status)
+            progress.failed = status.failures.map { .init($0) }
+            return progress
+        }
+    }
+
+    func unpin(_ paths: [String]) async throws(ControlError) -> UnpinReport {
+        try await onEngine { () async throws(EngineError) in
+            var unpinned: UInt64 = 0
+            for inode in try await inodes(of: paths) {
+                unpinned += UInt64(try engine.pins.unpin(inode))
+            }
+            return UnpinReport(unpinned: unpinned)
+        }
+    }
+
+    func pins() async throws(ControlError) -> PinReport {
+        let items = try await onEngine { () async throws(EngineError) in
+            try engine.pins.items()
+        }
+        return PinReport(
+            mountPoint: options.mountPoint,
+            pins: items.map { item in
+                PinnedItem(
+                    path: item.path, files: item.sums.files, bytes: item.sums.bytes,
+                    filesMissing: item.sums.filesMissing, bytesMissing: item.sums.bytesMissing)
+            })
+    }
+
+    // MARK: Status
+
+    /// Returns nil if nothing is pinned.
+    func pinCounts() throws(EngineError) -> PinCounts? {
+        let status = try engine.pins.status()
+        guard status.items > 0 else { return nil }
+        var counts = PinCounts()
+        counts.items = status.items
+        counts.files = status.sums.files
+        counts.bytes = status.sums.bytes
+        counts.filesMissing = status.sums.filesMissing
+        counts.bytesMissing = status.sums.bytesMissing
+        counts.isCounting = !status.isCounted
+        counts.hindrance = problem(status)
+        counts.failed = status.failures.isEmpty ? nil : status.failures.map { .init($0) }
+        return counts
+    }
+
+    /// Returns the reason why pinned files are not fetched; nil if there is none.
+    private func problem(_ status: PinStatus) -> Problem? {
+        let what = "fetch the pinned files"
+        return switch status.hindrance {
+        case nil: nil
+        case .excess:
+            Problem(
+                what: what, why: Self.excess(status.sums.bytes, of: cacheBytesMax),
+                remedy: Self.excessRemedy)
+        case .noRoom:
+            Problem(
+                what: what,
+                why: "the cache is full of changes that are not on the remote, or of files in use",
+                remedy: "they are fetched once it has room")
+        case .outOfReach:
+            Problem(
+                what: what, why: "the remote cannot be reached, or refuses the credentials",
+                remedy: "they are fetched once it answers")
+        }
+    }
+}
+
+extension PinProgress {
+    fileprivate init(_ sums: PinSums) {
+        self.init()
+        files = sums.files
+        bytes = sums.bytes
+        filesMissing = sums.filesMissing
+        bytesMissing = sums.bytesMissing
+    }
+}
+
+extension SyncProgress.Failure {
+    fileprivate init(_ failure: PinStatus.Failure) {
+        self.init(path: failure.path, error: Problem(failure.reason))
+    }
+}
