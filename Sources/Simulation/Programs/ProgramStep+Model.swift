@@ -36,7 +36,7 @@ extension ProgramStep {
         case .list(let path):
             let directory = try model.directory(try model.find(path.names))
             return .names(directory.children.keys.sorted())
-        case .evict(let path): _ = try model.find(path.names)
+        case .evict(let path), .pin(let path, _): _ = try model.find(path.names)
         case .unlink(let path):
             let (name, parent) = try path.place(in: model)
             try model.unlink(name, in: parent)

@@ -28,6 +28,8 @@ package enum ProgramStep: Hashable, Sendable {
     case look(path: Path)
     case list(path: Path)
     case evict(path: Path)
+    /// Pins or unpins, as a program sets the attribute.
+    case pin(path: Path, isPinned: Bool)
     /// Gives the engine and the remote time to work.
     case wait(Duration)
     /// Waits until all changes are uploaded, but no longer than a user would.

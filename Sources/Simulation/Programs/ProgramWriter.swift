@@ -66,11 +66,19 @@ struct ProgramWriter {
         case 73..<75: saveAtomically()
         case 75..<78: [.look(path: path(nil))]
         case 78..<80: [.list(path: random.nextBool() ? Path([]) : path(.directory))]
-        case 80..<82: [.evict(path: random.next(below: 3) == 0 ? Path([]) : path(.file))]
+        case 80..<82: [evictOrPin()]
         case 82..<(style.scenario == .powerCut ? 86 : 83): [synchronize()]
         case 83..<92: [.wait(pause())]
         case 92..<94: [.waitForRest]
         default: [disturbance()]
+        }
+    }
+
+    private mutating func evictOrPin() -> ProgramStep {
+        switch random.next(below: 6) {
+        case 0: .evict(path: Path([]))
+        case 1, 2: .evict(path: path(.file))
+        default: .pin(path: path(nil), isPinned: random.next(below: 3) > 0)
         }
     }
 

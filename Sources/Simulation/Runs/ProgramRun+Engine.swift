@@ -34,7 +34,8 @@ extension ProgramRun {
         case .list(let path):
             let entries = try await engine.allEntries(of: try await find(path, engine))
             return .names(entries.map(\.name))
-        case .evict(let path): _ = try engine.evict(try await find(path, engine))
+        case .evict(let path): try await evict(path)
+        case .pin(let path, let isPinned): try await pin(path, isPinned)
         case .makeDirectory(let path), .makeSymlink(let path, _), .removeDirectory(let path),
             .unlink(let path):
             try await changeName(path, step)
@@ -46,6 +47,28 @@ extension ProgramRun {
         default: return nil
         }
         return .done
+    }
+
+    /// Evicts what is not pinned; nothing else runs in between.
+    private mutating func evict(_ path: Path) async throws(EngineError) {
+        let inode = try await find(path, engine)
+        let before = try engine.pins.items()
+        _ = try engine.evict(inode)
+        hasEvictedPinned = try engine.pins.items() != before
+    }
+
+    private func pin(_ path: Path, _ isPinned: Bool) async throws(EngineError) {
+        let inode = try await find(path, engine)
+        do throws(EngineError) {
+            try await engine.retrying { () throws(Blocked) in
+                try engine.setExtendedAttribute(
+                    Array("user.apus.pin".utf8), to: [UInt8(ascii: isPinned ? "1" : "0")],
+                    of: inode)
+            }
+        } catch {
+            // The cache has no room for it, or it stays pinned with a directory above it.
+            guard error.kind == (isPinned ? .outOfSpace : .invalid) else { throw error }
+        }
     }
 
     private mutating func create(

@@ -15,6 +15,8 @@ struct ProgramRun {
     var handles: [Int: Handle] = [:]
     /// The file that the step uses, and its agreed version before the step.
     var touched: (inode: InodeNumber, version: ETag?)?
+    /// Whether an eviction has freed bytes of pinned files.
+    var hasEvictedPinned = false
     private var faultPlan = FaultPlan()
     /// Whether the next death is a power cut.
     private var isPowerCut = false
@@ -95,6 +97,7 @@ struct ProgramRun {
         } catch {
             answer = .failure(error)
         }
+        if hasEvictedPinned { throw ProgramFailure("\(step) has evicted what is pinned") }
         try judge.judge(step, answer, touched, since: start, faultPlan)
     }
 
