@@ -105,6 +105,28 @@ import Testing
         }
     }
 
+    @Test func `are left alone for a while if the remote refuses many`() throws {
+        try Self.run((0..<200).map { "Photos/\($0)" }) { it in
+            it.remote.refuse(.busy, attempts: "read")
+            try await it.pin("Photos")
+            try await it.wait(.milliseconds(900))
+            #expect(it.remote.refusalsGiven < 40)
+            #expect(try it.engine.pins.status().failures.count == 20)
+            it.remote.refuse(nil)
+            try await it.awaitPins()
+        }
+    }
+
+    @Test func `that only the remote denies do not stop the others`() throws {
+        try Self.run((0..<60).map { "Photos/a\($0)" } + ["Photos/z"]) { it in
+            it.remote.refuse(.denied, attempts: "Photos/a")
+            try await it.pin("Photos")
+            try await it.wait(.seconds(20))
+            #expect(try it.engine.pins.status().sums.filesMissing == 60)
+            #expect(try it.engine.pins.status().failures.count == 20)
+        }
+    }
+
     @Test func `are not pinned by a request that ends while they are counted`() throws {
         try Self.run(["Photos/a", "Photos/old/b"]) { it in
             let photos = try await it.find("Photos")

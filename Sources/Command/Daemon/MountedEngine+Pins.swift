@@ -139,8 +139,9 @@ extension MountedEngine {
         case .noRoom:
             Problem(
                 what: what,
-                why: "the cache is full of changes that are not on the remote, or of files in use",
-                remedy: "they are fetched once it has room")
+                why: "the cache is full of changes that are not on the remote, or of files in use, "
+                    + "or the disk of the state directory is full",
+                remedy: "they are fetched once there is room")
         case .outOfReach:
             Problem(
                 what: what, why: "the remote cannot be reached, or refuses the credentials",

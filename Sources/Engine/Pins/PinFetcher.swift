@@ -145,7 +145,12 @@ struct PinFetcher: Sendable {
 
     private struct FetchResult {
         var failures: [PinStatus.Failure] = []
+        /// Failures after which a later attempt may succeed.
+        var passingFailures = 0
         var hasNoRoom = false
+
+        /// Whether the rest is better left to a later pass: the remote is in trouble, or there is no room.
+        var isHopeless: Bool { hasNoRoom || passingFailures >= failuresMax }
     }
 
     private func fetchAll(
@@ -172,7 +177,7 @@ struct PinFetcher: Sendable {
 
     private func mayContinue(_ changeCount: UInt64, _ result: Locked<FetchResult>) -> Bool {
         !Task.isCancelled && changeCount == pins.changeCount && isInReach
-            && !result.withLock(\.hasNoRoom)
+            && !result.withLock(\.isHopeless)
     }
 
     private func fetch(
@@ -208,11 +213,15 @@ struct PinFetcher: Sendable {
             return ObjectKey(try database.path(of: inode))
         }
         guard let path = path.flatMap(\.self), !Task.isCancelled else { return }
+        let reason = SyncFailure(error)
         result.withLock { result in
-            if result.failures.count < Self.failuresMax {
-                result.failures.append(
-                    PinStatus.Failure(path: path.description, reason: SyncFailure(error)))
+            if EngineError.contained(in: error)?.kind == .outOfSpace {
+                result.hasNoRoom = true
+                return
             }
+            if reason.isPassing { result.passingFailures += 1 }
+            guard result.failures.count < Self.failuresMax else { return }
+            result.failures.append(PinStatus.Failure(path: path.description, reason: reason))
         }
     }
 }

@@ -4,7 +4,7 @@ package struct PinStatus: Hashable, Sendable {
     package enum Hindrance: Hashable, Sendable {
         /// The files take more space than the cache may.
         case excess
-        /// The cache is full of changes that are not uploaded yet, or of files in use.
+        /// The cache is full of changes that are not uploaded yet, or of files in use; or the disk is full.
         case noRoom
         /// The remote is out of reach, or refuses the credentials.
         case outOfReach

@@ -107,10 +107,7 @@ struct Pins: Sendable {
 
     /// Returns the next step of a walk; each is a transaction of its own.
     func next(_ walk: inout PinWalk) throws(Blocked) -> PinWalk.Step? {
-        var copy = walk
-        let step = try store.read { try copy.next($0) }
-        walk = copy
-        return step
+        try store.read { try walk.next($0) }
     }
 
     /// Adds files to the sums.
