@@ -226,6 +226,11 @@ import Testing
 
             let photos = try await it.find("Photos")
             #expect(try it.engine.pins.unpin(photos) == 1)
+            try await it.pin("")
+            #expect(
+                try it.engine.evict(photos).refused.first?.reason
+                    == "the whole mount is pinned; run `apus unpin` for that first")
+            #expect(try it.engine.pins.unpin(.root) == 1)
             #expect(try it.engine.pins.unpin(photos) == 0)
             #expect(try it.engine.evict(photos).files == 2)
         }
@@ -287,7 +292,7 @@ import Testing
             let old = try await it.find("Photos/old")
             let error = #expect(throws: EngineError.self) { try it.engine.pins.unpin(old) }
             #expect(error?.kind == .invalid)
-            #expect(error?.remedy == "unpin that folder")
+            #expect(error?.attempt.contains("pinned with the folder \"Photos\"") == true)
             #expect(try it.engine.pins.unpin(photos) == 1)
             try await it.pin("Photos/a")
             try await it.unlink("Photos/a")

@@ -7,9 +7,9 @@ struct EvictCommand: AsyncParsableCommand {
         commandName: "evict",
         abstract: "Frees the local copies of files; they stay on the remote.",
         discussion: """
-            Files with changes that are not on the remote are kept and listed with the reason; the \
-            exit status is then 1. The disk may need a while to remove thousands of files: it does so in \
-            the background then, and at once if something needs the space.
+            Pinned items, and files with changes that are not on the remote, are kept and listed with \
+            the reason; the exit status is then 1. The disk may need a while to remove thousands of \
+            files: it does so in the background then, and at once if something needs the space.
 
             EXAMPLES:
               apus evict ~/Cloud/Photos
@@ -41,8 +41,8 @@ struct EvictCommand: AsyncParsableCommand {
             throw CommandFailure(
                 what: "evict everything",
                 why: total.refused.count == 1
-                    ? "1 file was kept: \(total.refusalLines[0])"
-                    : "\(total.refused.count) files were kept, each for the reason above")
+                    ? "1 item was kept: \(total.refusalLines[0])"
+                    : "\(total.refused.count) items were kept, each for the reason above")
         }
     }
 

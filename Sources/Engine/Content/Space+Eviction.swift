@@ -120,11 +120,11 @@ extension Space {
         _ inode: InodeNumber, pinnedBy pin: InodeNumber, _ report: inout EvictionReport
     ) throws(Blocked) {
         guard report.pins.insert(pin).inserted else { return }
-        let (path, pinned) = try store.read { (try $0.path(of: inode), try $0.path(of: pin)) }
+        let (path, pinned) = try store.read { (try $0.path(of: inode), try $0.pinnedName(of: pin)) }
         let reason =
             inode == pin
             ? "it is pinned; run `apus unpin` first"
-            : "the folder \"\(ObjectKey(pinned))\" is pinned; run `apus unpin` for that first"
+            : "\(pinned) is pinned; run `apus unpin` for that first"
         report.refused.append((ObjectKey(path).description, reason))
     }
 

@@ -47,8 +47,7 @@ struct Pins: Sendable {
             if let parent = try database.dirent(of: inode)?.parent {
                 var lookup = try PinLookup(database)
                 if let pin = try lookup.pin(of: parent) {
-                    throw Self.isPinnedAbove(
-                        inode, by: pin, try path(inode, database), try path(pin, database))
+                    throw try isPinnedAbove(inode, by: pin, database)
                 }
             }
             let unpinned = try database.pins().filter { try database.isInode($0, atOrBelow: inode) }
@@ -59,16 +58,13 @@ struct Pins: Sendable {
         return count
     }
 
-    private func path(_ inode: InodeNumber, _ database: Database) throws -> ObjectKey {
-        ObjectKey(try database.path(of: inode))
-    }
-
-    private static func isPinnedAbove(
-        _ inode: InodeNumber, by pin: InodeNumber, _ path: ObjectKey, _ pinned: ObjectKey
-    ) -> Blocked {
-        .failure(
-            .invalid, "unpin \"\(path)\", which is pinned with the folder \"\(pinned)\"",
-            remedy: "unpin that folder")
+    private func isPinnedAbove(
+        _ inode: InodeNumber, by pin: InodeNumber, _ database: Database
+    ) throws -> Blocked {
+        let path = ObjectKey(try database.path(of: inode))
+        return .failure(
+            .invalid, "unpin \"\(path)\", which is pinned with \(try database.pinnedName(of: pin))",
+            remedy: "unpin that")
     }
 
     private func noteChange() throws(Blocked) {

@@ -54,6 +54,12 @@ extension Database {
         }
     }
 
+    /// Returns the name of a pinned directory in messages.
+    func pinnedName(of directory: InodeNumber) throws -> String {
+        if directory == .root { return "the whole mount" }
+        return "the folder \"\(ObjectKey(try path(of: directory)))\""
+    }
+
     /// More directories one in the other than a path can name; a damaged database may have them in a
     /// circle.
     private static var depthMax: Int { 4_096 }
