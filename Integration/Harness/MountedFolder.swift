@@ -226,7 +226,9 @@ final class MountedFolder: Sendable {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
             let name = status.lastIndex(of: ")")
         else { return false }
-        return !status[status.index(after: name)...].hasPrefix(" Z")
+        guard status[status.index(after: name)...].hasPrefix(" Z") else { return true }
+        // The first thread may have ended before others, which hold the files and their locks.
+        return (try? Files.names(in: "/proc/\(process)/task").count > 1) ?? false
     }
 
     private func require(
