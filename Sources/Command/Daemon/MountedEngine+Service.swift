@@ -157,7 +157,7 @@ extension MountedEngine {
             for inode in inodes {
                 let listed = Mutex(0)
                 try await self.onEngine { [before] () async throws(EngineError) in
-                    try await self.engine.refresh(below: inode) { count in
+                    try await self.engine.refreshes.refresh(below: inode) { count in
                         listed.withLock { $0 = count }
                         report(RefreshProgress(folders: UInt64(before + count)))
                     }
@@ -284,7 +284,7 @@ extension MountedEngine {
         below paths: [String], _ report: @escaping @Sendable (SyncProgress) -> Void
     ) async throws -> SyncProgress {
         let sentBefore = engine.bytesSent
-        await engine.probeRefusedCredentials()
+        await engine.refreshes.probeRefusedCredentials()
         let inodes = try await onEngine { () async throws(EngineError) in
             let inodes = try await self.inodes(of: paths)
             for inode in inodes { try engine.hasten(below: inode) }

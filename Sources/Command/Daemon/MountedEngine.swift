@@ -57,34 +57,29 @@ final class MountedEngine: MountService {
             self.store = store
             var pools: DaemonPools?
             do {
-                let notes = Mutex<[String]>([])
-                let foundNames = Mutex<NameMatching?>(nil)
                 var world = ProviderEnvironment(
                     clock: clock,
                     transport: HTTPTransport(Self.transport(options, source: source)),
                     logger: logger)
-                world.note = { note in notes.withLock { $0.append(note) } }
                 world.waitsFor = waitsFor
                 world.atEnd = { hooks.add($0) }
-                world.knownNames = try store.knownNames()
-                world.foundNames = { names in foundNames.withLock { $0 = names } }
-                let provider = try await SourceOpening(source, world, store: store).provider()
-                self.notes = notes.withLock { $0 }
+                let opened = try await SourceOpening(source, world, store: store).open()
+                notes = opened.notes
                 let disk = try PosixDisk(directory: options.stateDirectory)
                 cacheBytesMax =
                     try options.cacheBytesMax
                     ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
                 var configuration = Self.configuration(options, source: source)
                 configuration.cacheBytesMax = cacheBytesMax
-                configuration.foundNames = foundNames.withLock { $0 }
+                configuration.foundNames = opened.foundNames
                 let started = try DaemonPools()
                 (self.pools, pools) = (started, started)
                 engine = try Engine(
                     configuration: configuration, store: store, disk: disk, clock: clock,
-                    provider: provider, pools: started.forEngine, logger: logger,
+                    provider: opened.provider, pools: started.forEngine, logger: logger,
                     random: { UInt64.random(in: .min ... .max) })
                 // Only now it is certain that the state belongs to this source.
-                try store.keep(source.known(by: provider))
+                try store.keep(source.known(by: opened.provider))
             } catch {
                 await Self.end(pools, store)
                 throw error

@@ -10,23 +10,51 @@ struct SourceOpening: Sendable {
     private let source: Source
     private let environment: ProviderEnvironment
     private let store: Store
+    private let findings = Findings()
     /// Work at the end of the current connection, or of the attempt that is under way.
     private let hooks = ShutdownHooks()
 
     /// How long a mount waits for a store that it can do without.
     private static let patience: Duration = .milliseconds(700)
 
+    /// A source that is open, or opened in the background.
+    struct Opened {
+        let provider: any Provider
+        /// Sentences for the user.
+        let notes: [String]
+        /// See `ProviderEnvironment.foundNames`.
+        let foundNames: NameMatching?
+    }
+
+    private final class Findings: Sendable {
+        let notes = Mutex<[String]>([])
+        let names = Mutex<NameMatching?>(nil)
+    }
+
     /// - Parameter store: Keeps the store's capabilities for later mounts.
-    init(_ source: Source, _ environment: ProviderEnvironment, store: Store) {
+    init(
+        _ source: Source, _ environment: ProviderEnvironment, store: Store
+    ) throws(EngineError) {
         self.source = source
-        self.environment = environment
         self.store = store
+        var environment = environment
+        environment.knownNames = try store.knownNames()
+        environment.note = { [findings] note in findings.notes.withLock { $0.append(note) } }
+        environment.foundNames = { [findings] names in findings.names.withLock { $0 = names } }
         environment.atEnd { [hooks] in hooks.runHere() }
+        self.environment = environment
+    }
+
+    func open() async throws -> Opened {
+        let provider = try await provider()
+        return Opened(
+            provider: provider, notes: findings.notes.withLock { $0 },
+            foundNames: findings.names.withLock { $0 })
     }
 
     /// - Throws: `SourceError` if the source cannot be opened, unless it was before and the store is only
     ///   out of reach. Errors of the state's database.
-    func provider() async throws -> any Provider {
+    private func provider() async throws -> any Provider {
         guard let known = try store.knownRemote(), let traits = source.traits(asIn: known) else {
             return try await opened()
         }

@@ -193,11 +193,6 @@ extension Engine {
         }
     }
 
-    /// Asks a remote that has refused the credentials whether it accepts them by now.
-    package func probeRefusedCredentials() async {
-        await remote.gate.probeRefusedCredentials()
-    }
-
     /// Returns the inode at a path from the mount point on.
     ///
     /// - Throws: `.notFound`, `.notDirectory`, and errors of a listing.

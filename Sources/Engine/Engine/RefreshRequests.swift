@@ -1,6 +1,21 @@
 extension Engine {
+    package var refreshes: RefreshRequests { RefreshRequests(engine: self) }
+}
+
+/// Requests of users to look at the remote now.
+package struct RefreshRequests: Sendable {
+    fileprivate let engine: Engine
+
+    private var store: Store { engine.store }
+    private var remote: RemoteParts { engine.remote }
+
     /// The number of directories that one refresh lists at the same time.
     private static var refreshesMax: Int { 8 }
+
+    /// Asks a remote that has refused the credentials whether it accepts them by now.
+    package func probeRefusedCredentials() async {
+        await remote.gate.probeRefusedCredentials()
+    }
 
     /// Lists the directories at and below an inode, and so applies the remote changes in them now. Those that
     /// were never listed are left out: their first use lists them. For an inode of another kind, the
