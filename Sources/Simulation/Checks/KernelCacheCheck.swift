@@ -78,12 +78,14 @@ struct KernelCacheCheck {
     private func isDropped(
         _ name: Name, _ invalidations: SimulatedKernelCache.Invalidations
     ) -> Bool {
-        var next: Name? = name
-        while let name = next {
-            if invalidations.names.contains(name) { return true }
-            next = before.places[name.parent]
+        var name = name
+        while !invalidations.names.contains(name) {
+            if name.parent == .root { return false }
+            // With a removed directory, the kernel has dropped all names in it.
+            guard let above = before.places[name.parent] else { return true }
+            name = above
         }
-        return false
+        return true
     }
 
     private static func view(_ database: DatabaseQueue) throws -> View {
