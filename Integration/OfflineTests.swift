@@ -75,6 +75,48 @@ extension MountedTests {
             }
         }
 
+        /// Goal: a command that may ask a person for the password is not run at each try, and is waited for.
+        @Test func `asks for the password once, and waits for it`() async throws {
+            let account = WebDAVServer.Account(scheme: .basic, user: "me", password: "old")
+            try await WebDAVServer.with(.apache, account: account) { server in
+                let (runs, delay) = ("\(server.base)/runs", "\(server.base)/delay")
+                try Files.makeDirectory("\(server.base)/apus")
+                let config = "\(server.base)/apus/config.toml"
+                let text = """
+                    [[credentials]]
+                    source = "\(server.source)"
+                    username = "me"
+                    password-command = "echo run >> \(runs); test ! -e \(delay) || sleep 2; echo old"
+                    """
+                try Files.write(Array(text.utf8), to: config)
+                try Files.setMode(0o600, of: config)
+                var options = options(server)
+                options.environment = ["XDG_CONFIG_HOME": server.base]
+                try MountedFolder.with(options) { folder in
+                    #expect(try Files.names(in: folder.point) == [])
+                    try server.kill()
+                    try folder.unmount(now: true)
+                    try Files.write([], to: runs)
+                    try folder.mount()
+                    try Files.write([1], to: folder.local("new"))
+                    try eventually("the outage is told") {
+                        try !folder.report().remote.reachable
+                    }
+                    try server.restart()
+                    try folder.sync()
+                    #expect(try Files.read(runs) == Array("run\n".utf8))
+
+                    try folder.unmount()
+                    try Files.write([], to: delay)
+                    let result = try Apus.run(
+                        ["mount", folder.source, folder.point, "--state-dir", folder.state],
+                        environment: options.environment)
+                    #expect(result.status == 0, Comment(rawValue: result.description))
+                    #expect(!result.errors.contains("has not answered"), "the server is there")
+                }
+            }
+        }
+
         @Test func `asks for other credentials if the server has changed them`() async throws {
             let old = WebDAVServer.Account(scheme: .basic, user: "me", password: "old")
             try await WebDAVServer.with(.apache, account: old) { server in

@@ -29,6 +29,9 @@ struct SourceOpening: Sendable {
     private final class Findings: Sendable {
         let notes = Mutex<[String]>([])
         let names = Mutex<NameMatching?>(nil)
+        /// The command that is waited for.
+        let awaited = Mutex<String?>(nil)
+        let awaitedChanges = Signal()
     }
 
     /// - Parameter store: Keeps the store's capabilities for later mounts.
@@ -41,6 +44,11 @@ struct SourceOpening: Sendable {
         environment.knownNames = try store.knownNames()
         environment.note = { [findings] note in findings.notes.withLock { $0.append(note) } }
         environment.foundNames = { [findings] names in findings.names.withLock { $0 = names } }
+        environment.waitsFor = { [findings, waitsFor = environment.waitsFor] command in
+            findings.awaited.withLock { $0 = command }
+            findings.awaitedChanges.notify()
+            waitsFor(command)
+        }
         environment.atEnd { [hooks] in hooks.runHere() }
         self.environment = environment
     }
@@ -87,12 +95,28 @@ struct SourceOpening: Sendable {
                     return .failure(error)
                 }
             }
-            group.addTask { [clock = environment.clock] in
-                try? await clock.sleep(until: clock.uptime + Self.patience)
+            group.addTask {
+                await wait()
                 return nil
             }
             defer { group.cancelAll() }
             return await group.next() ?? nil
+        }
+    }
+
+    /// Returns after ``patience`` in which no command was waited for: it may be asking the user for a
+    /// password.
+    private func wait() async {
+        let clock = environment.clock
+        while !Task.isCancelled {
+            let changes = findings.awaitedChanges.notifications
+            if findings.awaited.withLock({ $0 }) != nil {
+                await findings.awaitedChanges.wait(after: changes)
+                continue
+            }
+            await findings.awaitedChanges.wait(
+                after: changes, until: clock.uptime + Self.patience, on: clock)
+            if findings.awaitedChanges.notifications == changes { return }
         }
     }
 
@@ -116,6 +140,9 @@ struct SourceOpening: Sendable {
         do throws(SourceError) {
             return try await source.connect(environment)
         } catch {
+            if (error.cause as? ProviderError)?.kind == .unauthorized {
+                environment.secrets.forget()
+            }
             await hooks.run()
             throw error
         }

@@ -18,6 +18,8 @@ package struct ProviderEnvironment: Sendable {
     /// Receives the thing waited for while a source is opened, unless it is the remote itself:
     /// `credential_process of the profile "work"`; nil once the wait is over.
     package var waitsFor: @Sendable (String?) -> Void = { _ in }
+    /// Remembers secrets while the source is opened again and again.
+    package var secrets = SecretMemory()
     /// Registers work to do before the process ends, whether or not the source could be opened, since
     /// objects are not deinitialised then. It may take some seconds, and runs once the source is no
     /// longer in use.

@@ -42,6 +42,26 @@ import Testing
         #expect(kill(left, SIGKILL) == 0)
     }
 
+    /// Goal: a source that is opened again and again does not ask a person each time.
+    @Test func `an output is remembered for the next opening, until it is asked for again`()
+        async throws
+    {
+        let memory = SecretMemory()
+        let counting = command("echo run >> \(folder.path("runs")); wc -l < \(folder.path("runs"))")
+        func opened() -> SecretCommands {
+            SecretCommands(logger: Logger(label: "test"), memory: memory)
+        }
+        let first = opened()
+        #expect(try await first.output(of: counting) == Array("1\n".utf8))
+        let second = opened()
+        #expect(try await second.output(of: counting) == Array("1\n".utf8))
+        #expect(try await second.output(of: counting) == Array("2\n".utf8), "it was refused")
+        #expect(try await first.output(of: counting) == Array("3\n".utf8))
+        #expect(try await opened().output(of: counting) == Array("3\n".utf8))
+        memory.forget()
+        #expect(try await opened().output(of: counting) == Array("4\n".utf8))
+    }
+
     @Test func `a command is named for as long as it is waited for`() async throws {
         let names = Mutex<[String?]>([])
         let commands = SecretCommands(logger: Logger(label: "test")) { name in

@@ -7,6 +7,8 @@ import SystemCalls
 package final class SecretCommands: Sendable {
     private struct State {
         var runs: [ObjectIdentifier: SecretCommandRun] = [:]
+        /// The commands whose output was asked for.
+        var known: Set<Secret> = []
         var isEnded = false
     }
 
@@ -14,6 +16,7 @@ package final class SecretCommands: Sendable {
     private let keepsTerminal: Bool
     private let logger: Logger
     private let waitsFor: @Sendable (String?) -> Void
+    private let memory: SecretMemory
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -23,20 +26,24 @@ package final class SecretCommands: Sendable {
     ///     start there are then not killed with them.
     ///   - waitsFor: Receives the name of the command that is waited for, and nil once it has
     ///     ended.
+    ///   - memory: Has the outputs for other objects like this one.
     package init(
         limit: Duration = .seconds(300), keepsTerminal: Bool = false, logger: Logger,
-        waitsFor: @escaping @Sendable (String?) -> Void = { _ in }
+        waitsFor: @escaping @Sendable (String?) -> Void = { _ in },
+        memory: SecretMemory = SecretMemory()
     ) {
         self.limit = limit
         self.keepsTerminal = keepsTerminal
         self.logger = logger
         self.waitsFor = waitsFor
+        self.memory = memory
     }
 
     /// Runs the commands of a source that is in use until the process ends.
     package convenience init(_ world: ProviderEnvironment) {
         self.init(
-            keepsTerminal: Self.hasTerminal, logger: world.logger, waitsFor: world.waitsFor)
+            keepsTerminal: Self.hasTerminal, logger: world.logger, waitsFor: world.waitsFor,
+            memory: world.secrets)
         world.atEnd { self.end() }
     }
 
@@ -45,11 +52,20 @@ package final class SecretCommands: Sendable {
         (try? Descriptor(opening: "/dev/tty", flags: O_RDWR | O_NOCTTY)) != nil
     }
 
-    /// Runs a command and returns its output: at most 64 KiB. It is killed if the task is
-    /// cancelled.
+    /// Returns the output of a command: at most 64 KiB. The first time, that may be an output which the
+    /// memory has; later, the command is run again, as that one was refused or has expired. It is killed if
+    /// the task is cancelled.
     package func output(
         of command: SecretCommand
     ) async throws(SecretCommand.Failure) -> [UInt8] {
+        let isFirst = state.withLock { $0.known.insert(command.line).inserted }
+        if isFirst, let output = memory.output(of: command.line) { return output }
+        let output = try await run(command)
+        memory.keep(output, of: command.line)
+        return output
+    }
+
+    private func run(_ command: SecretCommand) async throws(SecretCommand.Failure) -> [UInt8] {
         let run = SecretCommandRun(
             command.line, limit: limit, keepsTerminal: keepsTerminal)
         let isLate = state.withLock { state in
