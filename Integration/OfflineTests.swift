@@ -159,21 +159,25 @@ extension MountedTests {
             }
         }
 
-        /// Method: a folder on a disk that is not mounted.
-        @Test func `takes a missing folder for one that is out of reach`() throws {
-            try MountedFolder.with { remote in
-                try Files.write([1], to: "\(remote)/file")
-            } _: { folder in
-                #expect(try Files.read(folder.local("file")) == [1])
-                try folder.unmount()
+        /// Goal: a mount that waits for a folder could open the bare directory on which its disk is to be
+        /// mounted.
+        @Test func `needs a folder to exist, and keeps what is queued for it`() throws {
+            var options = MountedFolder.Options()
+            options.source = "rate=16KiB"
+            let bytes = SeededRandom.bytes(1 << 20, seed: 5)
+            try MountedFolder.with(options) { folder in
+                try Files.write(bytes, to: folder.local("new"))
+                try folder.unmount(now: true)
                 let away = "\(folder.base)/away"
                 try Files.rename(folder.remote, to: away)
-                try folder.mount()
-                #expect(try Files.read(folder.local("file")) == [1])
-                try Files.write([2], to: folder.local("new"))
+                try Apus.expectRefusal(
+                    "mount", folder.source, folder.point, "--state-dir", folder.state,
+                    naming: "it does not exist: create it, or mount the disk that holds it")
+                #expect(!folder.isMounted)
                 try Files.rename(away, to: folder.remote)
-                try folder.sync()
-                #expect(try Files.names(in: folder.remote) == ["file", "new"])
+                try folder.mount()
+                #expect(try Files.read(folder.local("new")) == bytes)
+                try folder.unmount(now: true)
             }
         }
     }

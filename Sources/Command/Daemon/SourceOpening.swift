@@ -73,7 +73,7 @@ struct SourceOpening: Sendable {
         case .success: break
         case nil: environment.note("the remote has not answered yet; \(Self.meanwhile)")
         case .failure(let error) where error.isPassing:
-            environment.note("\(error.problem); \(Self.meanwhile)")
+            environment.note("\(error.description); \(Self.meanwhile)")
         case .failure(let error):
             guard try store.knownRemote() == known else { return try await opened() }
             throw error

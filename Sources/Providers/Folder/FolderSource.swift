@@ -61,20 +61,13 @@ package struct FolderSource: SourceForm, Hashable {
         } catch {
             throw SourceError(
                 .unavailable, "cannot open the folder \"\(String(decoding: path, as: UTF8.self))\"",
-                remedy: error.reason, cause: Self.passing(error))
+                remedy: error.reason, cause: error)
         }
         // Another file system may be mounted there now.
         folder.traits.names = await world.names(of: folder, stated: names, looksAgain: true)
         guard latency > .zero || bytesPerSecond != nil else { return folder }
         return ThrottledProvider(
             folder, clock: world.clock, latency: latency, bytesPerSecond: bytesPerSecond)
-    }
-
-    /// A disk that is not mounted is out of reach: as during a mount, see `FolderRoot.open()`, nothing
-    /// counts as deleted.
-    private static func passing(_ error: ProviderError) -> ProviderError {
-        error.kind == .missing
-            ? ProviderError(.unreachable, error.reason, cause: error) : error
     }
 
     package func extendedAttributeSpace(bytesMax: Int) -> ExtendedAttributeSpace {
