@@ -184,18 +184,18 @@ extension Database {
         return true
     }
 
-    /// Returns the first inode with pending changes on the way up from one on the remote, and below
-    /// another: one that is not pending itself moves with a directory above it.
+    /// Returns the first inode with pending changes on the way up from one to another that it is below on
+    /// the remote: one that is not pending itself leaves with a directory above it.
     func pendingInode(
         atOrAbove inode: InodeNumber, below end: InodeNumber
     ) throws -> InodeNumber? {
-        var current = inode
-        while current != .root, current != end {
-            if try isPending(current) { return current }
-            guard let synced = try synced(current) else { return nil }
+        var (current, first) = (inode, nil as InodeNumber?)
+        while current != end {
+            if first == nil, try isPending(current) { first = current }
+            guard current != .root, let synced = try synced(current) else { return nil }
             current = synced.parent
         }
-        return nil
+        return first
     }
 
     /// Returns the file that is to replace an unlinked one on the remote, in one step.
