@@ -22,7 +22,7 @@ package struct RefreshRequests: Sendable {
     /// directory with its name is listed.
     ///
     /// - Parameter progress: Called with the number of directories that were listed.
-    /// - Throws: `.unreachable`, and other failures of a listing.
+    /// - Throws: `.unreachable` at once; another failure of a listing, the first one, after all others.
     package func refresh(
         below inode: InodeNumber, progress: @Sendable (Int) -> Void
     ) async throws(EngineError) {
@@ -38,23 +38,28 @@ package struct RefreshRequests: Sendable {
             of: Result<[InodeNumber], EngineError>.self
         ) { group -> Result<Void, EngineError> in
             var (waiting, running, listed) = ([start], 0, 0)
+            var result: Result<Void, EngineError> = .success(())
             while running > 0 || !waiting.isEmpty {
                 while running < Self.refreshesMax, let next = waiting.popLast() {
                     group.addTask { [self] in await refreshOne(next, isStart: next == start) }
                     running += 1
                 }
-                switch await group.next() {
-                case .success(let children)?:
+                guard let outcome = await group.next() else { break }
+                running -= 1
+                switch outcome {
+                case .success(let children):
                     if inode == start { waiting += children }
-                    (running, listed) = (running - 1, listed + 1)
+                    listed += 1
                     progress(listed)
-                case .failure(let error)?:
-                    group.cancelAll()
-                    return .failure(error)
-                case nil: return .success(())
+                case .failure(let error):
+                    if case .success = result { result = .failure(error) }
+                    if Task.isCancelled || error.kind == .unreachable {
+                        group.cancelAll()
+                        return .failure(error)
+                    }
                 }
             }
-            return .success(())
+            return result
         }
         try outcome.get()
     }
