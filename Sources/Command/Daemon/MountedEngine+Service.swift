@@ -284,8 +284,8 @@ extension MountedEngine {
         below paths: [String], _ report: @escaping @Sendable (SyncProgress) -> Void
     ) async throws -> SyncProgress {
         let sentBefore = engine.bytesSent
-        await engine.refreshes.probeRefusedCredentials()
         let inodes = try await onEngine { () async throws(EngineError) in
+            await engine.refreshes.probeRefusedCredentials()
             let inodes = try await self.inodes(of: paths)
             for inode in inodes { try engine.hasten(below: inode) }
             return inodes
