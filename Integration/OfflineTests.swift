@@ -62,7 +62,7 @@ extension MountedTests {
                 try MountedFolder.with(options(server)) { folder in
                     #expect(try Files.read(folder.local("local")) == [1])
                     try folder.unmount()
-                    server.pause()
+                    try server.pause()
                     defer { server.resume() }
                     let note = try mountAgain(folder)
                     #expect(note.contains("the remote has not answered yet"))

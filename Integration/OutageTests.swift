@@ -44,7 +44,7 @@ extension MountedTests {
                     // From now on its first MiB is local, and opening it needs nothing of the server.
                     let large = folder.local("large")
                     _ = try OpenFile(large, O_RDONLY).read(1)
-                    server.pause()
+                    try server.pause()
                     defer { server.resume() }
                     let begun = Mutex(0)
                     let results = Mutex<[Result<[UInt8], CallError>]>([])
@@ -94,7 +94,7 @@ extension MountedTests {
                 try MountedFolder.with(options(server)) { folder in
                     _ = try Files.names(in: folder.point)
                     _ = try Files.read(folder.local("0"))
-                    server.pause()
+                    try server.pause()
                     defer { server.resume() }
                     try Self.expectTimeout("silent", folder.local("1"))
                     try Self.expectTimeout("silent, known", folder.local("2"))
@@ -147,7 +147,7 @@ extension MountedTests {
                     let bytes = SeededRandom.bytes(24 << 20, seed: 14)
                     try Files.write([1], to: folder.local("first"))
                     try folder.sync()
-                    server.pause()
+                    try server.pause()
                     defer { server.resume() }
                     try Files.write(bytes, to: folder.local("large"))
                     try Files.write([2], to: folder.local("small"))
@@ -166,7 +166,7 @@ extension MountedTests {
                 try MountedFolder.with(options(server)) { folder in
                     try Files.write([1], to: folder.local("first"))
                     try folder.sync()
-                    server.pause()
+                    try server.pause()
                     defer { server.resume() }
                     try Files.write([1], to: folder.local("file"))
                     let json = try Apus.start(["sync", "--json", folder.point])

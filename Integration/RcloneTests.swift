@@ -161,12 +161,7 @@ struct RcloneTests {
         let first = try #require(provider.remote.client.daemon.keeper.process)
         #expect(kill(first, SIGSTOP) == 0)
         _ = try await eventually("each of its threads stands still") {
-            let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(first)/task")
-            let isStill = try threads.allSatisfy { thread in
-                let status = try OpenFile("/proc/\(first)/task/\(thread)/stat", O_RDONLY)
-                return String(decoding: try status.read(4_096), as: UTF8.self).contains(") T ")
-            }
-            return isStill ? true : nil
+            Program.standsStill(first) ? true : nil
         }
         // It returns at all: a call has no deadline of its own.
         await #expect(throws: ProviderError.self) { try await provider.stat(key) }

@@ -79,6 +79,29 @@ final class Program: Sendable {
     /// Sends a signal to it and all that it has started.
     func signalAll(_ number: Int32) { kill(-process, number) }
 
+    /// Stops it and all that it has started until they get `SIGCONT`; returns once each thread stands
+    /// still, since a signal to a process reaches its threads later.
+    func pauseAll() throws {
+        signalAll(SIGSTOP)
+        let members = try Files.names(in: "/proc").compactMap { pid_t($0) }.filter {
+            getpgid($0) == process
+        }
+        try eventually("each of its threads stands still") {
+            members.allSatisfy(Self.standsStill)
+        }
+    }
+
+    /// Whether each thread of a process is stopped, or the process is gone.
+    static func standsStill(_ process: pid_t) -> Bool {
+        let threads = (try? Files.names(in: "/proc/\(process)/task")) ?? []
+        return threads.allSatisfy { thread in
+            let path = "/proc/\(process)/task/\(thread)/stat"
+            guard let status = try? OpenFile(path, O_RDONLY).read(4_096) else { return true }
+            let text = String(decoding: status, as: UTF8.self)
+            return text.contains(") T ") || text.contains(") Z ")
+        }
+    }
+
     /// Kills it and all that it has started, at once. `timeout` leads their process group.
     func killAll() { kill(-process, SIGKILL) }
 

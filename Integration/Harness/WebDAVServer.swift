@@ -146,7 +146,7 @@ final class WebDAVServer: Sendable {
     }
 
     /// Stops its processes: connections are accepted, and never answered, until ``resume()``.
-    func pause() { running.withLock { $0?.signalAll(SIGSTOP) } }
+    func pause() throws { try running.withLock(\.self)?.pauseAll() }
 
     func resume() { running.withLock { $0?.signalAll(SIGCONT) } }
 
