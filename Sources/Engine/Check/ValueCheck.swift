@@ -72,7 +72,7 @@ struct ValueCheck: CheckStep {
             let isOurs = try database.inode(inode).map { try context.isChanged($0) } ?? false
             try database.run(
                 """
-                UPDATE unsynced SET state = 0, fsynced = ?, replaced = NULL
+                UPDATE unsynced SET state = 0, fsynced = ?, replaced = NULL, changed = 1
                 WHERE inode = ?
                 """, [isOurs, inode])
             try context.tell(

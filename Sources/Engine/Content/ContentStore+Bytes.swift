@@ -291,7 +291,8 @@ extension ContentStore {
             // A power cut before this commit is on the disk leaves what the database has now: if
             // that is nothing, new bytes are discarded; bytes of before would be trusted.
             let isMarkOwed =
-                try !isSafe && database.markUnsafe(inode) && record.presence != .remote
+                try !isSafe && database.markUnsafe(inode, isChanged: false)
+                && record.presence != .remote
             record.presence = kept
             record.size = size
             try database.update(record, from: former)

@@ -6,18 +6,19 @@ import GRDB
 extension Database {
     /// Records that an inode's bytes may not be on the disk.
     ///
+    /// - Parameter isChanged: Whether a program changes them, instead of the remote supplying them.
     /// - Returns: Whether they were until now. If so, this record must survive a power failure
     ///   before any byte changes, or torn bytes would be taken for safe ones.
     @discardableResult
-    func markUnsafe(_ inode: InodeNumber) throws -> Bool {
+    func markUnsafe(_ inode: InodeNumber, isChanged: Bool) throws -> Bool {
         let state: Int? = try value("SELECT state FROM unsynced WHERE inode = ?", [inode])
-        if state == 0 { return false }
+        if state == 0, !isChanged { return false }
         try run(
             """
-            INSERT INTO unsynced (inode, state, fsynced) VALUES (?, 0, 0)
-            ON CONFLICT (inode) DO UPDATE SET state = 0
-            """, [inode])
-        return state != 1
+            INSERT INTO unsynced (inode, state, fsynced, changed) VALUES (?1, 0, 0, ?2)
+            ON CONFLICT (inode) DO UPDATE SET state = 0, changed = max(changed, ?2)
+            """, [inode, isChanged])
+        return state != 0 && state != 1
     }
 
     /// Records that a program called `fsync` on an inode: it is kept, whatever happens to it later.
@@ -54,7 +55,7 @@ extension Database {
 
     /// Removes the record of an inode whose bytes are deleted.
     ///
-    /// - Returns: Whether they were safe: see ``markUnsafe(_:)``.
+    /// - Returns: Whether they were safe: see ``markUnsafe(_:isChanged:)``.
     @discardableResult
     func forgetDurability(of inode: InodeNumber) throws -> Bool {
         let isUnsafe = try isUnsafe(inode)
@@ -189,21 +190,23 @@ extension Database {
     /// Until the bytes of the second are on the disk, the first keeps its own, and gets the name back
     /// if a power cut takes those of the second.
     ///
-    /// Called before the move makes the second pending: one that is not yet has no changes to lose, even
-    /// if a program may write it.
+    /// A second one whose bytes nobody has changed has none to lose, even if a program may write it.
     ///
     /// - Parameter replaced: If nothing of it is on the disk, the file that it has replaced itself is
     ///   kept instead.
-    func noteReplacement(of replaced: InodeNumber?, by inode: InodeNumber) throws {
-        let claim = "unsynced WHERE inode = ? AND state < 2"
-        guard try hasRow(claim, [inode]) else { return }
-        var kept = try isPending(inode) ? replaced : nil
+    func noteReplacement(of replaced: InodeNumber?, by inode: InodeRecord) throws {
+        let isChanged: Bool? = try value(
+            "SELECT changed FROM unsynced WHERE inode = ? AND state < 2", [inode.id])
+        guard let isChanged else { return }
+        // A file that is open for writing may differ from the remote although its generation does not.
+        let hasChanges = try isChanged && (inode.isWriting || isChangedHere(inode))
+        var kept = hasChanges ? replaced : nil
         if let replaced, kept != nil, try isUnsafe(replaced), try !isFsynced(replaced),
             try synced(replaced)?.etag == nil
         {
             kept = try self.replaced(by: replaced)
         }
-        try run("UPDATE unsynced SET replaced = ? WHERE inode = ?", [kept, inode])
+        try run("UPDATE unsynced SET replaced = ? WHERE inode = ?", [kept, inode.id])
     }
 
     /// Returns the file that gets its name back if the bytes of an inode do not survive.

@@ -14,6 +14,7 @@ enum Schema {
         migrator.registerMigration("parents_before_move") { try $0.execute(sql: parentsBeforeMove) }
         migrator.registerMigration("evictable") { try $0.execute(sql: evictable) }
         migrator.registerMigration("pins") { try $0.execute(sql: pins) }
+        migrator.registerMigration("changed_unsynced") { try $0.execute(sql: changedUnsynced) }
         return migrator
     }()
 
@@ -254,6 +255,11 @@ enum Schema {
         -- Whether the disk has failed to store the bytes: they may be lost, and no later sync tells.
         ALTER TABLE unsynced ADD COLUMN failed INTEGER NOT NULL DEFAULT 0 CHECK (failed IN (0, 1));
         CREATE INDEX unsynced_failed ON unsynced (inode) WHERE failed = 1;
+        """
+
+    private static let changedUnsynced = """
+        -- Whether a program may have changed the bytes, not only the remote supplied them.
+        ALTER TABLE unsynced ADD COLUMN changed INTEGER NOT NULL DEFAULT 1 CHECK (changed IN (0, 1));
         """
 
     private static let namesakes = """

@@ -102,7 +102,7 @@ extension Tree {
             try database.insert(&inode)
             try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
             try database.markPending(inode.id, at: inode.changed, dueIfNew: due)
-            if inode.kind == .file { try database.markUnsafe(inode.id) }
+            if inode.kind == .file { try database.markUnsafe(inode.id, isChanged: true) }
             return inode
         }
         agenda.notify(due: due)
@@ -187,7 +187,7 @@ extension Tree {
                 try database.passPin(from: target.inode, to: inode.id)
             }
             try database.moveDirent(dirent, to: newName, in: newParent, of: inode, at: now)
-            try database.noteReplacement(of: target?.inode, by: inode.id)
+            try database.noteReplacement(of: target?.inode, by: inode)
             try database.touchChanged(inode.id, at: now)
             try database.removeConflict(inode.id)
             try database.markPending(inode.id, at: now, due: agenda.due())
