@@ -323,8 +323,12 @@ struct Uploader: Sendable {
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
             generation: record.generation, replaced: replaced, digest: digest,
             nonce: try store.writeNonce(of: inode, generation: record.generation))
-        // It may have been unlinked during the fetch.
-        let isWanted = try begin(intent, of: inode) { try $0.dirent(of: inode) != nil }
+        // During the preparation it may have been unlinked, or lost its place to a remote object.
+        let isWanted = try begin(intent, of: inode) { database in
+            guard try database.dirent(of: inode) != nil else { return false }
+            let holder = try database.syncedInode(place.name, in: place.parent)
+            return holder == nil || holder == inode || holder == replaced
+        }
         guard isWanted else { return .ended }
         let session = try await sweeper.uploadSession(
             of: inode, generation: record.generation, to: place.key, base: base,
