@@ -159,9 +159,7 @@ extension MountedTests {
             }
         }
 
-        /// Goal: a mount that waits for a folder could open the bare directory on which its disk is to be
-        /// mounted.
-        @Test func `needs a folder to exist, and keeps what is queued for it`() throws {
+        @Test func `waits for a folder that is gone, and sends what is queued for it`() throws {
             var options = MountedFolder.Options()
             options.source = "rate=16KiB"
             let bytes = SeededRandom.bytes(1 << 20, seed: 5)
@@ -170,14 +168,91 @@ extension MountedTests {
                 try folder.unmount(now: true)
                 let away = "\(folder.base)/away"
                 try Files.rename(folder.remote, to: away)
-                try Apus.expectRefusal(
-                    "mount", folder.source, folder.point, "--state-dir", folder.state,
-                    naming: "it does not exist: create it, or mount the disk that holds it")
-                #expect(!folder.isMounted)
-                try Files.rename(away, to: folder.remote)
-                try folder.mount()
+                let note = try mountAgain(folder)
+                #expect(
+                    note.contains("it does not exist: create it, or mount the disk that holds it"))
                 #expect(try Files.read(folder.local("new")) == bytes)
+                // As an automounter makes the mount point before it mounts the disk.
+                try Files.makeDirectory(folder.remote)
+                try eventually("the empty directory is told apart") {
+                    try Program.require(Apus.path, "status", folder.point)
+                        .contains("it is empty, and not the one that was mounted before")
+                }
+                try Program.require("rmdir", folder.remote)
+                try Files.rename(away, to: folder.remote)
+                try folder.sync()
+                #expect(try Files.read(folder.remote("new")) == bytes)
+            }
+        }
+
+        /// Goal: the bare directory beneath a disk is not taken for the folder without its files.
+        @Test func `does not take an empty directory for the folder`() throws {
+            try MountedFolder.with(MountedFolder.Options()) { remote in
+                try Files.write([1], to: "\(remote)/file")
+            } _: { folder in
+                #expect(try Files.read(folder.local("file")) == [1])
+                try folder.unmount()
+                let away = "\(folder.base)/away"
+                try Files.rename(folder.remote, to: away)
+                try Files.makeDirectory(folder.remote)
+                let note = try mountAgain(folder)
+                #expect(note.contains("it is empty, and not the one that was mounted before"))
+                #expect(try Files.read(folder.local("file")) == [1])
+                try Files.write([2], to: folder.local("new"))
+                let result = try Apus.run("sync", folder.point)
+                #expect(result.status == 1, Comment(rawValue: result.description))
+                #expect(result.errors.contains("it is empty, and not the one"))
+                #expect(try Files.names(in: folder.remote) == [])
+
+                // The user says that it is the right one.
+                try Files.write([3], to: folder.remote("other"))
+                try folder.sync()
+                #expect(try Files.names(in: folder.remote).contains("new"))
+            }
+        }
+
+        /// Method: the folder's disk is mounted elsewhere, and another file system, with room for other
+        /// extended attributes, is in its place when the mount connects.
+        @Test func `is not connected to a store of other capabilities, until it is mounted again`()
+            throws
+        {
+            let other = try Files.makeTemporaryDirectory("o", in: "/dev/shm")
+            defer { _ = try? Program.run("rm", "-rf", other) }
+            try Files.write([2], to: "\(other)/file")
+            try MountedFolder.with(MountedFolder.Options()) { remote in
+                try Files.write([1], to: "\(remote)/file")
+            } _: { folder in
+                #expect(try Files.read(folder.local("file")) == [1])
+                try folder.unmount()
+                try Files.rename(folder.remote, to: "\(folder.base)/away")
+                _ = try mountAgain(folder)
+                try Files.write([3], to: folder.local("new"))
+                try Program.require("ln", "-s", other, folder.remote)
+                try eventually("the reason is told") {
+                    try Program.require(Apus.path, "status", folder.point)
+                        .contains("the remote has other capabilities than at the last mount")
+                }
+                #expect(try Files.names(in: other) == ["file"])
                 try folder.unmount(now: true)
+                #expect(try mountAgain(folder) == "")
+                try folder.sync()
+                #expect(try Files.read("\(other)/new") == [3])
+                #expect(try Files.read(folder.local("file")) == [2])
+            }
+        }
+
+        /// Goal: a folder that is still the same may have been emptied.
+        @Test func `takes the folder of before also if it is empty`() throws {
+            try MountedFolder.with(MountedFolder.Options()) { remote in
+                try Files.write([1], to: "\(remote)/file")
+            } _: { folder in
+                #expect(try Files.names(in: folder.point) == ["file"])
+                try folder.unmount()
+                try Files.unlink(folder.remote("file"))
+                #expect(try mountAgain(folder) == "")
+                try eventually("the file is gone") {
+                    try Files.names(in: folder.point) == []
+                }
             }
         }
     }

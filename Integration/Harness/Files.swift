@@ -61,8 +61,10 @@ enum Files {
     }
 
     /// A new directory below `TMPDIR`, mode 0700. Its name is short, as paths of sockets are.
-    static func makeTemporaryDirectory(_ prefix: String) throws(CallError) -> String {
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    static func makeTemporaryDirectory(
+        _ prefix: String, in parent: String? = nil
+    ) throws(CallError) -> String {
+        let parent = parent ?? getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/\(prefix).XXXXXX".utf8CString)
         try CallError.check(mkdtemp(&template) == nil ? -1 : 0, "mkdtemp below \(parent)")
         return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

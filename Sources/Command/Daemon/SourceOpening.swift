@@ -24,11 +24,14 @@ struct SourceOpening: Sendable {
         let notes: [String]
         /// See `ProviderEnvironment.foundNames`.
         let foundNames: NameMatching?
+        /// For later mounts.
+        let known: KnownRemote
     }
 
     private final class Findings: Sendable {
         let notes = Mutex<[String]>([])
         let names = Mutex<NameMatching?>(nil)
+        let root = Mutex<String?>(nil)
         /// The command that is waited for.
         let awaited = Mutex<String?>(nil)
         let awaitedChanges = Signal()
@@ -42,8 +45,13 @@ struct SourceOpening: Sendable {
         self.store = store
         var environment = environment
         environment.knownNames = try store.knownNames()
-        environment.note = { [findings] note in findings.notes.withLock { $0.append(note) } }
+        environment.note = { [findings] note in
+            // Later attempts to connect say the same again.
+            findings.notes.withLock { if !$0.contains(note) { $0.append(note) } }
+        }
         environment.foundNames = { [findings] names in findings.names.withLock { $0 = names } }
+        environment.knownRoot = try store.knownRemote()?.root
+        environment.foundRoot = { [findings] root in findings.root.withLock { $0 = root } }
         environment.waitsFor = { [findings, waitsFor = environment.waitsFor] command in
             findings.awaited.withLock { $0 = command }
             findings.awaitedChanges.notify()
@@ -57,7 +65,13 @@ struct SourceOpening: Sendable {
         let provider = try await provider()
         return Opened(
             provider: provider, notes: findings.notes.withLock { $0 },
-            foundNames: findings.names.withLock { $0 })
+            foundNames: findings.names.withLock { $0 }, known: known(by: provider))
+    }
+
+    /// - Returns: The store's capabilities, and its root as it was last found.
+    private func known(by provider: any Provider) -> KnownRemote {
+        let root = findings.root.withLock { $0 } ?? environment.knownRoot
+        return source.known(by: provider, root: root)
     }
 
     /// - Throws: `SourceError` if the source cannot be opened, unless it was before and the store is only
@@ -75,7 +89,8 @@ struct SourceOpening: Sendable {
         case .failure(let error) where error.isPassing:
             environment.note("\(error.description); \(Self.meanwhile)")
         case .failure(let error):
-            guard try store.knownRemote() == known else { return try await opened() }
+            let kept = try store.knownRemote()
+            guard kept?.isCapable(as: known) == true else { return try await opened() }
             throw error
         }
         return provider
@@ -124,13 +139,13 @@ struct SourceOpening: Sendable {
     ///   those of earlier. They are kept for the next mount.
     private func connect(asIn known: KnownRemote) async throws(SourceError) -> any Provider {
         let provider = try await opened()
-        let found = source.known(by: provider)
+        let found = self.known(by: provider)
         try? store.keep(found)
-        guard found != known else { return provider }
+        guard !found.isCapable(as: known) else { return provider }
         await hooks.run()
         throw SourceError(
             .unavailable, "the remote has other capabilities than at the last mount",
-            remedy: "unmount it, and mount it again")
+            remedy: "unmount it with --now, and mount it again")
     }
 
     /// Connects. A failed attempt leaves no helper program behind until the end of the process.

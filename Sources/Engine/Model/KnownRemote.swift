@@ -9,11 +9,23 @@ package struct KnownRemote: Codable, Sendable {
     package let traits: ProviderTraits
     /// ``ExtendedAttributeSpace/bytesMax``; nil if the store keeps none.
     package let extendedAttributesBytesMax: Int?
+    /// The identity of the source's root; nil if the store has none.
+    package private(set) var root: String?
 
-    package init(source: String, traits: ProviderTraits) {
+    package init(source: String, traits: ProviderTraits, root: String? = nil) {
         self.source = source
         self.traits = traits
+        self.root = root
         extendedAttributesBytesMax = traits.extendedAttributes?.bytesMax
+    }
+}
+
+extension KnownRemote {
+    /// Whether a store has the same capabilities, by whatever root.
+    package func isCapable(as other: KnownRemote) -> Bool {
+        var (own, other) = (self, other)
+        (own.root, other.root) = (nil, nil)
+        return own == other
     }
 }
 

@@ -55,6 +55,10 @@ final class FolderDirectory: Sendable {
         try open([46, 0], O_RDONLY | O_DIRECTORY)
     }
 
+    func isEmpty() throws(ProviderError) -> Bool {
+        try FolderDirectoryStream(self).next() == nil
+    }
+
     func status() throws(ProviderError) -> FolderStatus {
         try FolderStatus(of: descriptor)
     }

@@ -21,12 +21,15 @@ package struct FolderProvider: Provider {
     package internal(set) var traits: ProviderTraits
     let root: FolderRoot
     let options: FolderOptions
+    /// For ``FolderOptions/identity`` of later mounts.
+    package let identity: String
     private let pools: FolderPools
 
     /// Opens a directory as a cloud.
     ///
     /// - Parameter path: Absolute, in the bytes of the file system.
-    /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`; the reason names the remedy.
+    /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`; the reason names the remedy. A folder
+    ///   with a known identity is unreachable while there is none, or an empty one with another identity.
     package static func connect(
         path: [UInt8], options: FolderOptions = FolderOptions()
     ) async throws(ProviderError) -> FolderProvider {
@@ -37,20 +40,42 @@ package struct FolderProvider: Provider {
             throw ProviderError(.busy, "no thread: \(error)")
         }
         let opened = await pools.looks.run(onCancel: .abandon) { () throws(ProviderError) in
-            let root = try FolderRoot(path: path, entersMounts: options.entersMounts)
-            return (root, FolderFileSystem(holding: try root.open()))
+            try open(path, options)
         }
         guard let opened else { throw ProviderError(.cancelled, "cancelled") }
-        let (root, fileSystem) = try opened.mapError(explained).get()
-        return FolderProvider(root: root, fileSystem: fileSystem, options: options, pools: pools)
+        return FolderProvider(
+            try opened.mapError { explained($0, options) }.get(), options: options, pools: pools)
     }
 
-    private init(
-        root: FolderRoot, fileSystem: FolderFileSystem, options: FolderOptions, pools: FolderPools
-    ) {
-        self.root = root
+    private struct Opened {
+        let root: FolderRoot
+        let fileSystem: FolderFileSystem
+        let identity: String
+    }
+
+    private static func open(
+        _ path: [UInt8], _ options: FolderOptions
+    ) throws(ProviderError) -> Opened {
+        let root = try FolderRoot(path: path, entersMounts: options.entersMounts)
+        let directory = try root.open()
+        let identity = FolderIdentity(of: try directory.status(), on: directory.fileSystem)
+            .description
+        if let known = options.identity, known != identity, try directory.isEmpty() {
+            throw ProviderError(
+                .unreachable,
+                "it is empty, and not the one that was mounted before: mount its disk there, or, if it "
+                    + "is the right one, put a file into it")
+        }
+        return Opened(
+            root: root, fileSystem: FolderFileSystem(holding: directory), identity: identity)
+    }
+
+    private init(_ opened: Opened, options: FolderOptions, pools: FolderPools) {
+        root = opened.root
+        identity = opened.identity
         self.pools = pools
         self.options = options
+        let fileSystem = opened.fileSystem
         traits = ProviderTraits(
             name: "folder", keepsMode: fileSystem.keepsMode,
             keepsSymlinks: fileSystem.keepsSymlinks,
@@ -60,16 +85,21 @@ package struct FolderProvider: Provider {
     }
 
     /// Adds the remedy to the failure of opening the folder.
-    private static func explained(_ failure: ProviderError) -> ProviderError {
+    private static func explained(
+        _ failure: ProviderError, _ options: FolderOptions
+    ) -> ProviderError {
         let remedy: String
+        var kind = failure.kind
         switch failure.kind {
-        case .missing: remedy = "it does not exist: create it, or mount the disk that holds it"
+        case .missing:
+            if options.identity != nil { kind = .unreachable }
+            remedy = "it does not exist: create it, or mount the disk that holds it"
         case .wrongKind: remedy = "it is not a directory: name a directory"
         case .denied:
             remedy = "it may not be read: permit this user to read it, or mount as another user"
         default: remedy = failure.reason
         }
-        return ProviderError(failure.kind, remedy, cause: failure)
+        return ProviderError(kind, remedy, cause: failure)
     }
 
     /// Runs a step on the threads of its kind.
@@ -159,6 +189,8 @@ package struct FolderOptions: Sendable {
     package var pieceBytes = 1 << 20
     /// Whether file systems that are mounted below the folder belong to it.
     package var entersMounts = false
+    /// ``FolderProvider/identity`` at an earlier mount.
+    package var identity: String?
     /// Threads, and so concurrent calls, for reading and for making changes each.
     package var threads = 8
 

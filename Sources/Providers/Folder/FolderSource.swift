@@ -57,12 +57,14 @@ package struct FolderSource: SourceForm, Hashable {
         do {
             var options = FolderOptions()
             options.entersMounts = entersMounts
+            options.identity = world.knownRoot
             folder = try await FolderProvider.connect(path: path, options: options)
         } catch {
             throw SourceError(
                 .unavailable, "cannot open the folder \"\(String(decoding: path, as: UTF8.self))\"",
                 remedy: error.reason, cause: error)
         }
+        world.foundRoot(folder.identity)
         // Another file system may be mounted there now.
         folder.traits.names = await world.names(of: folder, stated: names, looksAgain: true)
         guard latency > .zero || bytesPerSecond != nil else { return folder }

@@ -73,6 +73,11 @@ struct FolderStatus: Sendable {
             : UInt64(status.stx_dev_major) << 32 | UInt64(status.stx_dev_minor)
     }
 
+    /// The inode number, and the time at which the object was made if the file system keeps it.
+    var birthMark: String {
+        "\(status.stx_ino).\(status.stx_btime.tv_sec).\(status.stx_btime.tv_nsec)"
+    }
+
     /// Whether both are the same object, in any version.
     func isSameObject(as other: FolderStatus) -> Bool {
         let (own, other) = (status, other.status)

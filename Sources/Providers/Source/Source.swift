@@ -73,8 +73,10 @@ package struct Source: Sendable {
     }
 
     /// Returns the capabilities of the connected store, for later mounts.
-    package func known(by provider: any Provider) -> KnownRemote {
-        KnownRemote(source: description, traits: provider.traits)
+    ///
+    /// - Parameter root: See `ProviderEnvironment.foundRoot`.
+    package func known(by provider: any Provider, root: String?) -> KnownRemote {
+        KnownRemote(source: description, traits: provider.traits, root: root)
     }
 
     /// Returns the traits that an earlier mount has found; nil if those were of other parameters.

@@ -15,6 +15,10 @@ package struct ProviderEnvironment: Sendable {
     package var knownNames: NameMatching?
     /// Receives them if this mount finds them out.
     package var foundNames: @Sendable (NameMatching) -> Void = { _ in }
+    /// The identity of the source's root, if an earlier mount has found one out.
+    package var knownRoot: String?
+    /// Receives it if the store tells its root from another one in the same place.
+    package var foundRoot: @Sendable (String) -> Void = { _ in }
     /// Receives the thing waited for while a source is opened, unless it is the remote itself:
     /// `credential_process of the profile "work"`; nil once the wait is over.
     package var waitsFor: @Sendable (String?) -> Void = { _ in }
