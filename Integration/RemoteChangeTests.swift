@@ -39,6 +39,31 @@ extension MountedTests {
             }
         }
 
+        /// Method: no listing is due while this runs.
+        @Test(.timeLimit(.minutes(2)))
+        func `made while nothing was mounted are there at the first look`() throws {
+            var options = MountedFolder.Options()
+            options.mount = ["--refresh", "1h"]
+            try MountedFolder.with(options) { remote in
+                for name in ["named", "listed", "told"] {
+                    try Files.makeDirectory("\(remote)/\(name)")
+                }
+            } _: { folder in
+                for name in ["named", "listed", "told"] {
+                    #expect(try Files.names(in: folder.local(name)) == [])
+                }
+                try folder.unmount()
+                for name in ["named", "listed", "told"] {
+                    try Files.write([1], to: folder.remote("\(name)/new"))
+                }
+                try folder.mount()
+                #expect(try Files.read(folder.local("named/new")) == [1])
+                #expect(try Files.names(in: folder.local("listed")) == ["new"])
+                #expect(
+                    try Program.require(Apus.path, "ls", folder.local("told")).contains("new"))
+            }
+        }
+
         @Test(.timeLimit(.minutes(2)))
         func `show up in the mount after a refresh`() throws {
             try MountedFolder.with(Self.refreshing) { remote in

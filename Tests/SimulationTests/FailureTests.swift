@@ -24,6 +24,26 @@ struct FailureTests {
         }
     }
 
+    @Test func `a remote that refused the credentials and is gone then counts as unreachable`()
+        throws
+    {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(.unauthorized)
+            try await it.write("file", [1])
+            try await it.wait(.seconds(10))
+            #expect(try it.status().reachability.isUnauthorized)
+            it.remote.refuse(nil)
+            it.remote.setReachable(false)
+            try await it.wait(.seconds(90))
+            #expect(try !it.status().reachability.isUnauthorized)
+            #expect(try !it.status().reachability.isReachable)
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("file") == [1])
+        }
+    }
+
     @Test(arguments: [ProviderError.Kind.unauthorized, .denied, .full, .unsupported])
     func `a refused change is reported, and blocks no other`(kind: ProviderError.Kind) throws {
         try Scenario.run { it in

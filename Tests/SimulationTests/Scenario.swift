@@ -30,7 +30,8 @@ struct Scenario: Sendable {
     func names(in path: String) async throws -> [String] {
         let directory = try await find(path)
         return try await engine.retrying { () throws(Blocked) in
-            try engine.entries(of: directory, after: 0, limit: .max)
+            try engine.refreshes.requireFirstLook(at: directory)
+            return try engine.entries(of: directory, after: 0, limit: .max)
         }.map(\.name.description).sorted()
     }
 

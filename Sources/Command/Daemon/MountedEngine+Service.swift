@@ -264,7 +264,9 @@ extension MountedEngine {
     func stream<Report: Sendable>(
         _ body: @escaping @Sendable (@escaping @Sendable (Report) -> Void) async throws -> Void
     ) -> AsyncThrowingStream<Report, any Error> {
-        let (stream, continuation) = AsyncThrowingStream<Report, any Error>.makeStream()
+        // Of a client that reads slowly, only the last reports are kept.
+        let (stream, continuation) = AsyncThrowingStream<Report, any Error>.makeStream(
+            bufferingPolicy: .bufferingNewest(64))
         let task = Task {
             do {
                 try await body { continuation.yield($0) }

@@ -79,7 +79,7 @@ final class MountedEngine: MountService {
                     provider: opened.provider, pools: started.forEngine, logger: logger,
                     random: { UInt64.random(in: .min ... .max) })
                 // Only now it is certain that the state belongs to this source.
-                try store.keep(source.known(by: opened.provider))
+                try store.keep(opened.known)
             } catch {
                 await Self.end(pools, store)
                 throw error
@@ -125,6 +125,7 @@ final class MountedEngine: MountService {
         configuration.mountPoint = Array(options.mountPoint.utf8)
         configuration.containsSymlinks = options.containsSymlinks
         configuration.refreshInterval = options.refresh
+        configuration.firstLookMax = .seconds(1)
         configuration.offline = options.offline
         configuration.boot = Boot.identifier
         return configuration

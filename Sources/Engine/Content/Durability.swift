@@ -142,7 +142,9 @@ struct Durability: Sendable {
     /// Records that bytes are about to change, so that a power cut meanwhile is detected.
     func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
         guard !state.isMarkedUnsafe else { return }
-        if try store.write({ try $0.markUnsafe(inode, isChanged: true) }) { try store.synchronize() }
+        if try store.write({ try $0.markUnsafe(inode, isChanged: true) }) {
+            try store.synchronize()
+        }
         state.isMarkedUnsafe = true
         keepOpen(inode, state.file)
     }

@@ -137,6 +137,7 @@ extension Engine {
             case .listing(let directory):
                 remote.walks.noteNeed(of: directory)
                 try await remote.lister.list(directory)
+            case .firstLook(let directory): await remote.lister.awaitFirstLook(at: directory)
             case .name(let name, let directory):
                 remote.walks.noteNeed(of: directory)
                 try await remote.names.find(name, in: directory)

@@ -106,7 +106,7 @@ extension Engine {
     /// Returns the attributes of a named item; nil if it is known that there is none: if one appears,
     /// the kernel's caches are told. Waits for the metadata that a listing lacks, see
     /// ``requireMetadata(of:)``; in a directory that was never listed, for the name, see
-    /// ``NameFinder``.
+    /// ``NameFinder``; for a missing name, see ``FirstLooks``.
     ///
     /// - Throws: `.notFound` if that is not known, or if the directory was removed; `.notDirectory`.
     package func find(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes? {
@@ -121,7 +121,10 @@ extension Engine {
             }
             return nil
         }
-        guard let found else { return nil }
+        guard let found else {
+            try remote.lister.requireFirstLook(at: parent)
+            return nil
+        }
         try remote.metadata.requireMetadata(of: found)
         return remote.schedule.marking(try local.tree.current(found.record))
     }

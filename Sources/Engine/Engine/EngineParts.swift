@@ -116,7 +116,8 @@ struct RemoteParts: Sendable {
         lister = Lister(
             configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
             activity: activity, answers: answers, schedule: schedule, space: local.space,
-            merger: merger, walks: detector)
+            merger: merger, walks: detector,
+            firstLooks: Locked(FirstLooks(waitMax: configuration.firstLookMax)))
         names = NameFinder(
             store: store, clock: clock, gate: gate, activity: activity, answers: answers,
             lister: lister, merger: merger)

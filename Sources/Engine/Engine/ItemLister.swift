@@ -19,7 +19,8 @@ package struct ItemLister: Sendable {
         of directory: InodeNumber, after cookie: Int64, limit: Int
     ) async throws(EngineError) -> [ListedItem] {
         try await engine.retrying { () throws(Blocked) in
-            try listed(try engine.entries(of: directory, after: cookie, limit: limit))
+            if cookie == 0 { try engine.refreshes.requireFirstLook(at: directory) }
+            return try listed(try engine.entries(of: directory, after: cookie, limit: limit))
         }
     }
 

@@ -11,6 +11,15 @@ package struct RefreshRequests: Sendable {
 
     /// The number of directories that one refresh lists at the same time.
     private static var refreshesMax: Int { 8 }
+    /// How often a directory is listed that is being moved meanwhile.
+    private static var attemptsMax: Int { 3 }
+
+    /// Has the first listing of a known directory since the start wait for the remote, shortly.
+    ///
+    /// - Throws: `.awaits`; nothing if a program has waited for that already.
+    package func requireFirstLook(at directory: InodeNumber) throws(Blocked) {
+        try remote.lister.requireFirstLook(at: directory)
+    }
 
     /// Asks a remote that has refused the credentials whether it accepts them by now.
     package func probeRefusedCredentials() async {
@@ -69,7 +78,7 @@ package struct RefreshRequests: Sendable {
         _ directory: InodeNumber, isStart: Bool
     ) async -> Result<[InodeNumber], EngineError> {
         do {
-            try await remote.lister.list(directory)
+            try await listAnew(directory)
             return .success(try store.read { try $0.listedDirectories(in: directory) })
         } catch let error as ProviderError {
             // The listing of its parent has applied that it is gone.
@@ -81,6 +90,20 @@ package struct RefreshRequests: Sendable {
             return .failure(blocked.failure)
         } catch {
             return .failure(EngineError(.interrupted, "list inode \(directory)"))
+        }
+    }
+
+    private func listAnew(_ directory: InodeNumber) async throws {
+        var attempts = 1
+        while true {
+            do {
+                return try await remote.lister.listAnew(directory)
+            } catch let error as ProviderError
+                where error.kind == .busy && attempts < Self.attemptsMax
+            {
+                attempts += 1
+                try await engine.clock.sleep(until: engine.clock.uptime + .seconds(1))
+            }
         }
     }
 }

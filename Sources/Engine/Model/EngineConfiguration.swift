@@ -16,6 +16,9 @@ package struct EngineConfiguration: Sendable {
     package var cacheBytesMax: UInt64 = 20 << 30
     /// Interval at which directories in use are listed again.
     package var refreshInterval: Duration = .seconds(30)
+    /// How long the first look into a known directory since the start may wait for its listing; zero not
+    /// to wait.
+    package var firstLookMax: Duration = .zero
     /// Delay between the last close of a written file and its upload.
     package var settleTime: Duration = .seconds(1)
     /// The least interval at which a file that stays open for writing is uploaded.

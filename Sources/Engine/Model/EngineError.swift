@@ -121,6 +121,9 @@ package enum MissingData: Hashable, Sendable {
     case listing(InodeNumber)
     /// Whether a directory that was never listed has a name.
     case name(FileName, InodeNumber)
+    /// The names in a known directory as they are on the remote now, for a caller that can do without:
+    /// the wait is short and never fails.
+    case firstLook(InodeNumber)
     /// Bytes of a file. The range may extend beyond the end of the file.
     case content(InodeNumber, Range<UInt64>)
     /// Metadata of an inode that a listing lacks.

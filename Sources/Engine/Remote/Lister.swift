@@ -14,6 +14,7 @@ struct Lister: Sendable {
     let space: Space
     let merger: Merger
     let walks: Locked<WalkDetector>
+    let firstLooks: Locked<FirstLooks>
     let listings = ListingQueue()
 
     /// Lists a directory and applies the remote changes found.
@@ -75,6 +76,7 @@ struct Lister: Sendable {
             }
         }
         hasNews = try await listAll(directory, at: key, flight)
+        firstLooks.withLock { $0.noteListing(of: directory) }
     }
 
     /// - Returns: Whether anything differed from the known state.

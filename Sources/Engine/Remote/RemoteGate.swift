@@ -169,6 +169,8 @@ final class RemoteGate: ProviderWrapper {
         let isNew = reachability.withLock { state in
             guard state.isReachable || (isUnauthorized && !state.isUnauthorized) else {
                 state.note(probe)
+                // The latest one helps most: the server may be back, and its disk not.
+                if !isUnauthorized, !state.isUnauthorized { state.reason = error.reason }
                 return false
             }
             let outageEnd = state.outageEnd
@@ -233,11 +235,30 @@ final class RemoteGate: ProviderWrapper {
             noteReachable()
         } catch {
             switch error.kind {
-            case .unauthorized, .unreachable, .busy, .corrupt, .cancelled: break
+            case .unauthorized, .busy, .corrupt, .cancelled: break
+            case .unreachable: noteLoss(error)
             // The credentials are accepted; the items report any other fault themselves.
             default: noteReachable()
             }
         }
+    }
+
+    /// Notes that a remote that had refused the credentials does not answer any more. It may refuse them
+    /// again when it is back.
+    private func noteLoss(_ error: ProviderError) {
+        let (now, lostAt) = (clock.wallTime, clock.uptime)
+        let isNew = reachability.withLock { state in
+            guard state.isUnauthorized else { return false }
+            let outageEnd = state.outageEnd
+            state = Reachability(reason: error.reason, since: now, lostAt: lostAt)
+            state.outageEnd = outageEnd
+            agenda.setPaused(false)
+            return true
+        }
+        guard isNew else { return }
+        logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
+        for signal in resumes + [outage.signal] { signal.notify() }
+        agenda.changes.notify()
     }
 
     /// Whether requests should do without the remote: it is out of reach, or refuses the

@@ -89,6 +89,7 @@ extension Listing {
     init(
         of directory: InodeNumber, after offset: Int64, limit: Int, _ engine: Engine
     ) throws(Blocked) {
+        if offset == 0 { try engine.refreshes.requireFirstLook(at: directory) }
         dots = []
         if offset < 1 { dots.append((".", directory, 1)) }
         if offset < 2 { dots.append(("..", try engine.parent(of: directory), 2)) }

@@ -40,6 +40,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.storesAttributesAtOnce = random.nextBool()
         settings.provider.movesFilesAtOnce = random.nextBool()
         settings.provider.tellsVersionsAhead = seed % 2 == 1
+        settings.engine.firstLookMax = .milliseconds([0, 100, 1_000][Int(seed / 3 % 3)])
         settings.engine.evictedAtOnceMax = [0, 1, 1_024][Int(seed / 2 % 3)]
         settings.provider.checksums = [.none, .declared, .lookalike][Int(seed % 3)]
         settings.engine.removalsMax = [1, 3, 100][random.next(below: 3)]

@@ -77,7 +77,8 @@ extension Engine {
         while true {
             let cookie = all.last?.cookie ?? 0
             let page = try await retrying { () throws(Blocked) in
-                try entries(of: directory, after: cookie, limit: 3)
+                if cookie == 0 { try refreshes.requireFirstLook(at: directory) }
+                return try entries(of: directory, after: cookie, limit: 3)
             }
             if page.isEmpty { return all }
             all += page

@@ -378,6 +378,9 @@ extension Engine {
             return try lookup(name, in: parent).inode
         } catch {
             if case .awaits(.look(let inode)) = error { return inode }
+            if case .awaits(.firstLook) = error {
+                throw .failure(EngineError(.notFound, "find \"\(name)\""))
+            }
             throw error
         }
     }
