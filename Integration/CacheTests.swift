@@ -37,6 +37,30 @@ extension MountedTests {
             }
         }
 
+        /// Method: the state is on a disk of its own, of which half is to stay free; then another program
+        /// takes some.
+        @Test(.timeLimit(.minutes(4)), .enabled(if: LoopDisk.isPossible))
+        func `leaves space on its disk free for others`() throws {
+            let disk = try LoopDisk(.ext4, mebibytes: 400)
+            defer { disk.remove() }
+            var options = MountedFolder.Options()
+            options.stateParent = disk.path
+            options.mount = ["--cache-size", "1GiB", "--keep-free", "50%"]
+            let bytes = SeededRandom.bytes(20 << 20, seed: 9)
+            try MountedFolder.with(options) { remote in
+                for number in 0..<15 { try Files.write(bytes, to: "\(remote)/\(number)") }
+            } _: { folder in
+                for number in 0..<15 {
+                    #expect(try Files.read(folder.local("\(number)")) == bytes)
+                }
+                #expect(try disk.freeMebibytes >= 180)
+                #expect(Self.contentBytes(in: folder) >= 60 << 20, "the rest is used")
+                try disk.occupy(mebibytes: 60)
+                try eventually("local copies give way") { try disk.freeMebibytes >= 180 }
+                #expect(try Files.read(folder.local("0")) == bytes)
+            }
+        }
+
         private static func compare(
             _ name: String, _ bytes: [UInt8], in folder: MountedFolder, after: () -> Void
         ) throws -> Bool {

@@ -43,6 +43,15 @@ struct LoopDisk {
         _ = try? Program.run("rm", "-rf", "--one-file-system", path, path + ".image")
     }
 
+    /// The space for users other than root.
+    var freeMebibytes: Int {
+        get throws {
+            var status = statvfs()
+            try CallError.check(statvfs(path, &status), "statvfs \(path)")
+            return (Int(status.f_bavail) * Int(status.f_frsize)) >> 20
+        }
+    }
+
     /// Uses space for a file of its own, as another program on the same disk would.
     func occupy(mebibytes: Int) throws {
         try Program.require("fallocate", "-l", "\(mebibytes)M", neighbour)

@@ -96,6 +96,13 @@ struct CommandLineTests {
         let refusal = try await Program.run(
             [Program.apus, "mount", "folder:/x", "/tmp", "--cache-size", "63MiB"])
         #expect(refusal.complaint.contains("\"63MiB\" is too small for a cache"))
+        #expect(words.contains("more. (default: 10%, at most 5GiB)"))
+        for text in ["100%", "-1%", "%", "1.5%", "many", "-3GiB"] {
+            let space = try await Program.run(
+                [Program.apus, "mount", "folder:/x", "/tmp", "--keep-free=\(text)"])
+            #expect(space.status == 2)
+            #expect(space.complaint.contains("\"\(text)\" is no space; write it like 20GiB or 10%"))
+        }
         let memory = try await Program.run(
             [Program.apus, "mount", "folder:/x", "/tmp", "--memory", "15MiB"])
         #expect(memory.complaint.contains("\"15MiB\" is too little memory; give at least 16MiB"))

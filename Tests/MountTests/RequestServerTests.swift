@@ -20,7 +20,7 @@ struct RequestServerTests {
                 syncs: RequestTasks(countMax: 1, executor: PoolExecutor()),
                 syncThreads: ThreadAllowance(1),
                 notifier: KernelNotifier(logger: Logger(label: "test")), timeouts: CacheTimeouts(),
-                readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
+                scanners: Scanners(), readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
                 lender: Lender(isReadOnly: false, logger: Logger(label: "test")),
                 cachesSymlinks: false, logger: Logger(label: "test"))
             let runs = Mutex(0)

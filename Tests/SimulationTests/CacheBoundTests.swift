@@ -41,6 +41,34 @@ struct CacheBoundTests {
         }
     }
 
+    /// Method: the disk has 8 MiB, of which 5 are to stay free; then its free space becomes less.
+    @Test func `local copies leave free space, and give way when there is less`() throws {
+        var settings = Self.settings
+        settings.diskBytes = 8 << 20
+        settings.engine.cacheBytesMax = 1 << 40
+        settings.engine.keepFreeBytes = 5 << 20
+        let files = (0..<12).map { Self.content(500_000, seed: $0) }
+        try Scenario.run(settings: settings) { remote in
+            for (index, bytes) in files.enumerated() {
+                try remote.otherClientWrites(Scenario.key("f\(index)"), bytes)
+            }
+        } _: { it in
+            for (index, bytes) in files.enumerated() {
+                #expect(try await it.read("f\(index)") == bytes)
+                #expect(try it.mount.disk.space().availableBytes >= 5 << 20)
+            }
+            #expect(try it.mount.disk.space().availableBytes < 6 << 20, "the rest is used")
+            let others = try it.mount.disk.open(DiskPath("others"))
+            try others.write(Self.content(2 << 20, seed: 98), at: 0)
+            try await it.wait(.seconds(7))
+            #expect(try it.mount.disk.space().availableBytes >= 5 << 20)
+            // Only changes may take of it.
+            it.remote.setReachable(false)
+            try await it.write("new", Self.content(2 << 20, seed: 99))
+            #expect(try await it.read("new") == Self.content(2 << 20, seed: 99))
+        }
+    }
+
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `four readers of files larger than the cache stay below its bound`(
         seed: UInt64

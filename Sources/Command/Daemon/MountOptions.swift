@@ -1,4 +1,5 @@
 import Engine
+import Host
 
 /// The options of `apus mount`, checked and with absolute paths.
 struct MountOptions: Sendable {
@@ -9,6 +10,7 @@ struct MountOptions: Sendable {
     let stateDirectory: String
     /// nil for the default, see `CacheSize`.
     let cacheBytesMax: UInt64?
+    let keepFree: KeepFree
     let memory: MemoryBudget
     let isReadOnly: Bool
     /// The interval at which directories in use are checked for remote changes.
@@ -30,6 +32,7 @@ struct MountOptions: Sendable {
             "--refresh", "\(Int(refresh / .milliseconds(1)))ms",
         ]
         if let cacheBytesMax { arguments += ["--cache-size", "\(cacheBytesMax)"] }
+        if let text = keepFree.text { arguments += ["--keep-free", text] }
         if memory != .standard { arguments += ["--memory", "\(memory.bytes)"] }
         if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }

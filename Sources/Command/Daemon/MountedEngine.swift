@@ -71,6 +71,7 @@ final class MountedEngine: MountService {
                     ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
                 var configuration = Self.configuration(options, source: source)
                 configuration.cacheBytesMax = cacheBytesMax
+                configuration.keepFreeBytes = try options.keepFree.bytes(of: disk.space())
                 configuration.foundNames = opened.foundNames
                 let started = try DaemonPools()
                 (self.pools, pools) = (started, started)
@@ -111,6 +112,8 @@ final class MountedEngine: MountService {
         mountOptions.threadsMax = options.memory.requestsMax
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks
+        let scanners = ProcessInfo.processInfo.environment["APUS_SCANNERS"] ?? ""
+        mountOptions.scanners = Scanners(and: scanners.split(separator: ":").map(String.init))
         return mountOptions
     }
 

@@ -60,6 +60,15 @@ struct MountCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
+            The space that local copies leave free on the disk with the state directory, such as 20GiB or \
+            10%; only changes that are not uploaded yet take more. (default: 10%, at most 5GiB)
+            """, valueName: "size|percent"),
+        transform: parseKeepFree)
+    var keepFree: KeepFree = .standard
+
+    @Option(
+        help: ArgumentHelp(
+            """
             How much memory buffers and caches of the daemon may take, such as 128MiB; at least 16MiB. \
             (default: 64MiB)
             """, valueName: "size"),
@@ -132,7 +141,8 @@ struct MountCommand: AsyncParsableCommand {
             source: parsed, mountPoint: resolved, stateDirectory: stateDirectory, in: table)
         return MountOptions(
             source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
-            cacheBytesMax: cacheSize, memory: memory, isReadOnly: readOnly, refresh: refresh,
+            cacheBytesMax: cacheSize, keepFree: keepFree, memory: memory, isReadOnly: readOnly,
+            refresh: refresh,
             offline: offline,
             allowsOthers: allowOther, containsSymlinks: containSymlinks,
             caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
@@ -170,6 +180,13 @@ struct MountCommand: AsyncParsableCommand {
             throw ValidationError("\"\(text)\" is too small for a cache; give at least 64MiB")
         }
         return bytes
+    }
+
+    private static func parseKeepFree(_ text: String) throws -> KeepFree {
+        guard let keepFree = KeepFree(text) else {
+            throw ValidationError("\"\(text)\" is no space; write it like 20GiB or 10%")
+        }
+        return keepFree
     }
 
     private static func parseMemory(_ text: String) throws -> MemoryBudget {

@@ -2,7 +2,9 @@
 /// database.
 struct CacheLedger {
     /// The limit of the local content, in bytes.
-    let bytesMax: UInt64
+    private let configuredMax: UInt64
+    /// The size at which the disk would have just the space that is to stay free, as last measured.
+    private var diskMax: UInt64 = .max
     /// The space of all content files, as the database has it.
     private(set) var recorded: UInt64 = 0
     /// The commit up to which ``recorded`` is current; nil before the first.
@@ -15,7 +17,17 @@ struct CacheLedger {
     private(set) var leaving: UInt64 = 0
 
     init(bytesMax: UInt64) {
-        self.bytesMax = bytesMax
+        configuredMax = bytesMax
+    }
+
+    /// The bound that holds at present.
+    var bytesMax: UInt64 { min(configuredMax, diskMax) }
+
+    /// Records how much more the disk can take before it has too little free space; negative if it has
+    /// too little already.
+    mutating func setDiskRoom(_ bytes: Int64) {
+        let (room, overflow) = Int64(clamping: local).addingReportingOverflow(bytes)
+        diskMax = overflow ? .max : UInt64(max(0, room))
     }
 
     /// The space of all content files, without reservations.

@@ -17,10 +17,14 @@ final class CacheUse: Sendable {
     /// Notified when reserved space was released.
     let signal = Signal()
     let bytesMax: UInt64
+    private let keepFreeBytes: UInt64
+    /// When the free space of the disk is measured again.
+    private let nextMeasurement = Mutex(Duration.zero)
 
-    init(store: Store, bytesMax: UInt64) {
+    init(store: Store, bytesMax: UInt64, keepFreeBytes: UInt64 = 0) {
         self.store = store
         self.bytesMax = bytesMax
+        self.keepFreeBytes = keepFreeBytes
         ledger = Mutex(CacheLedger(bytesMax: bytesMax))
     }
 
@@ -68,6 +72,23 @@ final class CacheUse: Sendable {
     }
 
     // MARK: Use
+
+    /// Has the bound follow the free space of the disk, which other programs use too; measured once a
+    /// second at most.
+    func followDisk(_ disk: any Disk, at now: Duration) throws(Blocked) {
+        guard keepFreeBytes > 0 else { return }
+        let isDue = nextMeasurement.withLock { next in
+            guard now >= next else { return false }
+            next = now + .seconds(1)
+            return true
+        }
+        guard isDue else { return }
+        try refresh()
+        // Without an answer the last one holds.
+        guard let space = try? disk.space() else { return }
+        let room = Int64(clamping: space.availableBytes) - Int64(clamping: keepFreeBytes)
+        ledger.withLock { $0.setDiskRoom(room) }
+    }
 
     /// Returns the space of all content files, without reservations.
     func localBytes() throws(Blocked) -> UInt64 {

@@ -27,7 +27,7 @@ package final class ReadLease: Sendable {
 
 extension ContentStore {
     func read(
-        _ inode: InodeNumber, at offset: UInt64, length: Int
+        _ inode: InodeNumber, at offset: UInt64, length: Int, isScan: Bool
     ) throws(Blocked) -> ReadableRange {
         try withFile(inode) { file throws(Blocked) in
             let read: (range: ReadableRange, wantsMore: Bool) =
@@ -37,13 +37,15 @@ extension ContentStore {
                         return (ReadableRange(file: state.file, count: 0), false)
                     }
                     guard state.present.contains(offset..<end) else {
-                        throw .awaits(.content(inode, offset..<end))
+                        throw .awaits(
+                            isScan
+                                ? .scanned(inode, offset..<end) : .content(inode, offset..<end))
                     }
-                    state.reads.note(offset..<end, at: clock.uptime)
+                    if !isScan { state.reads.note(offset..<end, at: clock.uptime) }
                     let lease = ReadLease(offset..<end, of: file, &state)
                     let range = ReadableRange(
                         file: state.file, count: Int(end - offset), lease: lease)
-                    return (range, wantsMore(state))
+                    return (range, !isScan && wantsMore(state))
                 }
             if read.wantsMore { readAhead.request(file) }
             return read.range

@@ -5,6 +5,9 @@ extension ContentStore {
     /// The size up to which a file is fetched whole before it is opened for writing.
     private static var smallBytes: UInt64 { 1 << 20 }
 
+    /// The first bytes of a file, which a program reads to find out its kind.
+    private static var scanBytes: UInt64 { 16 << 10 }
+
     /// Returns the bytes that opening a file waits for: the first one, if nothing of it is here.
     /// Before its first change all of a small file, as nothing could complete it once the remote has
     /// replaced it.
@@ -12,7 +15,8 @@ extension ContentStore {
         file.state.withLock { state in
             guard !state.isMarkedWriting, !state.isWhole else { return nil }
             if access == .write, state.size <= Self.smallBytes { return 0..<state.size }
-            return state.presence == .remote ? 0..<1 : nil
+            guard state.presence == .remote else { return nil }
+            return 0..<(access == .scan ? min(state.size, Self.scanBytes) : 1)
         }
     }
 

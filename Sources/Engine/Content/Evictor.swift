@@ -36,6 +36,7 @@ struct Evictor: Sendable {
     /// - Returns: Whether the cache is within its bound.
     private func evictDownToBound() throws(Blocked) -> Bool {
         let cache = space.cache
+        try cache.followDisk(space.disk, at: clock.uptime)
         try cache.eviction.withLock { _ throws(Blocked) in
             let excess = try cache.excess()
             if excess > 0 { _ = try space.makeRoom(excess) }

@@ -7,6 +7,8 @@ extension Space {
     enum FetchReason {
         /// A request waits for them.
         case request
+        /// The same, of a program that reads here and there in many files.
+        case scan
         /// They are likely to be needed next.
         case readahead
         /// They are pinned, see ``PinLookup``.
@@ -30,19 +32,21 @@ extension Space {
         _ bytes: UInt64, of file: OpenFile, for reason: FetchReason
     ) throws(Blocked) -> Admission {
         unneeded.leftovers.makeWay(for: bytes)
+        try cache.followDisk(disk, at: clock.uptime)
         if try cache.reserve(bytes) { return .admitted }
         try cache.eviction.withLock { _ throws(Blocked) in
             // Another caller may just have made the space.
             let excess = try cache.excess(with: bytes)
             guard excess > 0 else { return }
-            let freed = try makeRoom(excess, for: file, isUrgent: reason == .request)
+            let freed = try makeRoom(
+                excess, for: file, isUrgent: reason == .request || reason == .scan)
             logger.trace(
                 "made space in the cache", metadata: ["wanted": "\(excess)", "freed": "\(freed)"])
         }
         if try cache.reserve(bytes) { return .admitted }
         switch reason {
         case .readahead, .pin: return .refused
-        case .request: return cache.overdraw(bytes, isRequired: false) ? .admitted : .later
+        case .request, .scan: return cache.overdraw(bytes, isRequired: false) ? .admitted : .later
         case .change: return cache.overdraw(bytes, isRequired: true) ? .admitted : .later
         }
     }

@@ -3,11 +3,12 @@ import Synchronization
 extension Engine {
     /// Returns the bytes from `offset` on that exist, at most `length`.
     ///
+    /// - Parameter access: That of the handle.
     /// - Throws: `.isDirectory`, `.notFound`.
     package func read(
-        _ inode: InodeNumber, at offset: UInt64, length: Int
+        _ inode: InodeNumber, at offset: UInt64, length: Int, access: FileAccess = .read
     ) throws(Blocked) -> ReadableRange {
-        try local.content.read(inode, at: offset, length: length)
+        try local.content.read(inode, at: offset, length: length, isScan: access == .scan)
     }
 
     /// Writes all of `bytes`. The inode is dirty in the database before this returns (I1).
@@ -76,7 +77,7 @@ extension Engine {
         let file = try local.content.retainToOpen(inode, toEmpty: truncating)
         do throws(Blocked) {
             if !truncating { try requireVersion(of: file, for: access) }
-            if access == .read { return try requireKind(of: file) }
+            if access != .write { return try requireKind(of: file) }
             if truncating {
                 try local.content.snapshots.requirePreserved(0..<ExtentSet.endMax, of: file)
             }

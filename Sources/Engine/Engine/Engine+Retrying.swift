@@ -143,6 +143,8 @@ extension Engine {
                 try await remote.names.find(name, in: directory)
             case .content(let inode, let range):
                 try await transfer.downloader.materialise(inode, range)
+            case .scanned(let inode, let range):
+                try await transfer.downloader.materialise(inode, range, for: .scan)
             case .details(let inode):
                 guard try await remote.metadata.fetchMetadata(of: inode) else {
                     throw ProviderError(

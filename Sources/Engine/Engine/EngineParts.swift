@@ -35,7 +35,9 @@ struct LocalParts: Sendable {
             store: store, disk: disk, logger: logger, files: files, trash: trash,
             removalsMax: configuration.removalsMax)
         let flusher = Flusher(clock: clock, logger: logger, durability: durability, reaper: reaper)
-        let cache = CacheUse(store: store, bytesMax: configuration.cacheBytesMax)
+        let cache = CacheUse(
+            store: store, bytesMax: configuration.cacheBytesMax,
+            keepFreeBytes: configuration.keepFreeBytes)
         let leftovers = Leftovers(
             store: store, disk: disk, logger: logger, files: files, lostAndFound: lostAndFound,
             bytesMax: cache.overdraftBytes)

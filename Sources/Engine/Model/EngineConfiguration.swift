@@ -14,6 +14,8 @@ package struct EngineConfiguration: Sendable {
     package var isReadOnly = false
     /// Limit of the local content, clean and dirty, in the state directory, in bytes.
     package var cacheBytesMax: UInt64 = 20 << 30
+    /// The space that local content leaves free on its disk, in bytes. Only changes take of it.
+    package var keepFreeBytes: UInt64 = 0
     /// Interval at which directories in use are listed again.
     package var refreshInterval: Duration = .seconds(30)
     /// How long the first look into a known directory since the start may wait for its listing; zero not

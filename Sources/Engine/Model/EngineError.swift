@@ -126,6 +126,8 @@ package enum MissingData: Hashable, Sendable {
     case firstLook(InodeNumber)
     /// Bytes of a file. The range may extend beyond the end of the file.
     case content(InodeNumber, Range<UInt64>)
+    /// The same for ``FileAccess/scan``.
+    case scanned(InodeNumber, Range<UInt64>)
     /// Metadata of an inode that a listing lacks.
     case details(InodeNumber)
     /// The same, for a caller that can do without it: the wait is short and never fails.

@@ -21,10 +21,12 @@ struct Downloader: Sendable {
     /// ``ReadPositions`` decides.
     ///
     /// - Throws: `ProviderError`, `EngineError`, `Blocked`.
-    func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
+    func materialise(
+        _ inode: InodeNumber, _ range: Range<UInt64>, for reason: Space.FetchReason = .request
+    ) async throws {
         let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
-        try await fetch(file, range, for: .request)
+        try await fetch(file, range, for: reason)
     }
 
     /// Fetches the missing bytes of a range, piece by piece.
@@ -99,7 +101,7 @@ struct Downloader: Sendable {
         let cache = content.space.cache
         switch reason {
         case .request: break
-        case .pin: return 0
+        case .pin, .scan: return 0
         case .readahead, .change: return cache.fillBytes
         }
         // Of many requests, each gets its own bytes only.
@@ -299,7 +301,8 @@ struct Downloader: Sendable {
         guard let awaited = content.awaited(of: file, for: access) else { return }
         do {
             // A reader is likely to continue.
-            try await fetch(file, awaited, for: .request, isReader: access == .read)
+            try await fetch(
+                file, awaited, for: access == .scan ? .scan : .request, isReader: access == .read)
         } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:

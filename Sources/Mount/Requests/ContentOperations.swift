@@ -9,7 +9,9 @@ extension fuse_lowlevel_ops {
         open = { request, inode, info in
             let request = Request(request, "open", inode)
             let flags = info!.pointee.flags
-            let access = FileAccess(openFlags: flags)
+            let mode = FileAccess(openFlags: flags)
+            let isScan = mode == .read && request.server.scanners.contain(request.reply.thread)
+            let access = isScan ? .scan : mode
             let clearsSetID = flags & apus_clears_set_id != 0
             request.server.readAhead.applyOnce()
             request.serve { (engine, inode) throws(Blocked) in
@@ -46,10 +48,12 @@ extension fuse_lowlevel_ops {
     }
 
     mutating func addContent() {
-        read = { request, inode, length, offset, _ in
+        read = { request, inode, length, offset, info in
             let offset = UInt64(clamping: offset)
+            // None if the kernel asks for pages of a file that it keeps without a handle.
+            let access = info.map { FileAccess(handle: $0.pointee.fh) } ?? .read
             Request(request, "read", inode).serve { (engine, inode) throws(Blocked) in
-                try engine.read(inode, at: offset, length: length)
+                try engine.read(inode, at: offset, length: length, access: access)
             } answer: { request, range in
                 request.answer(range, at: offset)
             }
@@ -85,7 +89,7 @@ extension Request {
             isOpened = reply.lent(access, file, asks: isDirect)
         } else {
             var info = fuse_file_info(access)
-            if access == .read, server.engine.hasLostBytes(inode) { info.direct_io = 1 }
+            if access != .write, server.engine.hasLostBytes(inode) { info.direct_io = 1 }
             isOpened = reply.opened(info)
         }
         // Interrupted in between: no RELEASE will come.
@@ -226,6 +230,6 @@ extension fuse_file_info {
         // inode. Cached pages therefore stay valid from one open to the next.
         keep_cache = 1
         // Only writers have anything to flush.
-        if access == .read { apus_file_info_set_noflush(&self) }
+        if access != .write { apus_file_info_set_noflush(&self) }
     }
 }

@@ -12,6 +12,7 @@ final class RequestServer: Sendable {
     let syncThreads: ThreadAllowance
     let notifier: KernelNotifier
     let timeouts: CacheTimeouts
+    let scanners: Scanners
     let readAhead: ReadAhead
     let lender: Lender
     let cachesSymlinks: Bool
@@ -23,8 +24,8 @@ final class RequestServer: Sendable {
 
     init(
         engine: Engine, tasks: RequestTasks, syncs: RequestTasks, syncThreads: ThreadAllowance,
-        notifier: KernelNotifier, timeouts: CacheTimeouts, readAhead: ReadAhead, lender: Lender,
-        cachesSymlinks: Bool, logger: Logger
+        notifier: KernelNotifier, timeouts: CacheTimeouts, scanners: Scanners,
+        readAhead: ReadAhead, lender: Lender, cachesSymlinks: Bool, logger: Logger
     ) {
         self.engine = engine
         self.tasks = tasks
@@ -32,6 +33,7 @@ final class RequestServer: Sendable {
         self.syncThreads = syncThreads
         self.notifier = notifier
         self.timeouts = timeouts
+        self.scanners = scanners
         self.readAhead = readAhead
         self.lender = lender
         self.cachesSymlinks = cachesSymlinks

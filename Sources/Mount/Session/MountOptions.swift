@@ -18,6 +18,7 @@ package struct MountOptions: Sendable {
     /// be read but not followed, as the kernel would follow a cached target.
     package var cachesSymlinks = false
     package var timeouts = CacheTimeouts()
+    package var scanners = Scanners()
     /// How many requests may wait for the network at a time; further ones fail with `EAGAIN`.
     package var waitingRequestsMax = 4_096
     /// How many requests are answered at a time, if libfuse supports the limit (from 3.12 on).

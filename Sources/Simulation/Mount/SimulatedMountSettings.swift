@@ -46,6 +46,8 @@ package struct SimulatedMountSettings: Sendable {
         settings.engine.removalsMax = [1, 3, 100][random.next(below: 3)]
         // Files have up to 18,000 bytes: a few fit, or one does not.
         settings.engine.cacheBytesMax = [20 << 30, 64 << 10, 12 << 10][random.next(below: 3)]
+        // Room for a few files, whatever the cache may take.
+        if seed % 4 == 3 { settings.engine.keepFreeBytes = settings.diskBytes - (48 << 10) }
         settings.sharesBytes = random.next(below: 4) == 0
         settings.engine.snapshotPieceBytes = [64, 1_000, 4_096, 1 << 20][random.next(below: 4)]
         // Files of programs are as small as these.

@@ -50,10 +50,10 @@ extension Engine {
 
     /// Reads as the kernel does, in several requests if a read is short.
     func bytes(
-        of inode: InodeNumber, at offset: Int, count: Int
+        of inode: InodeNumber, at offset: Int, count: Int, access: FileAccess = .read
     ) async throws(EngineError) -> [UInt8] {
         try await retrying { () throws(Blocked) in
-            let range = try read(inode, at: UInt64(offset), length: count)
+            let range = try read(inode, at: UInt64(offset), length: count, access: access)
             do throws(DiskError) {
                 return try range.file.read(range.count, at: UInt64(offset))
             } catch {

@@ -11,15 +11,18 @@ extension ProgramRun {
         case .create(let slot, let path, let mode):
             return .inode(try await create(slot, path, mode))
         case .open(let slot, let path, let isWriting, let isTruncating):
-            return .inode(
-                try await open(slot, path, isWriting ? .write : .read, truncating: isTruncating))
+            // Some readers are programs that scan.
+            let access: FileAccess = isWriting ? .write : slot % 2 == 1 ? .scan : .read
+            return .inode(try await open(slot, path, access, truncating: isTruncating))
         case .write(let slot, let offset, let count, let seed):
             guard let handle = handles[slot], handle.access == .write else { return nil }
             try await write(ProgramBytes.make(count, seed: seed), at: offset, of: handle.inode)
         case .read(let slot, let offset, let count):
-            guard let inode = handles[slot]?.inode else { return nil }
-            touched = (inode, nil)
-            return .bytes(try await engine.bytes(of: inode, at: offset, count: count))
+            guard let handle = handles[slot] else { return nil }
+            touched = (handle.inode, nil)
+            return .bytes(
+                try await engine.bytes(
+                    of: handle.inode, at: offset, count: count, access: handle.access))
         case .synchronize(let slot):
             guard let inode = handles[slot]?.inode else { return nil }
             try await engine.retrying { () throws(Blocked) in try engine.synchronize(inode) }

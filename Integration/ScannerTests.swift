@@ -1,0 +1,81 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountedTests {
+    /// Goal: an indexer or a maker of thumbnails does not download a whole collection.
+    ///
+    /// Method: `head` under the name of such a program reads the beginning of each file; a relay counts the
+    /// bytes that the server sends.
+    @Suite(.timeLimit(.minutes(4))) struct `Programs that scan` {
+        private static let count = 20
+        private static let size = 2 << 20
+        /// The beginning of a file, which the kernel reads ahead of, and headers.
+        private static let perFile = 64 << 10
+
+        private static func with(_ body: (MountedFolder, Relay) throws -> Void) async throws {
+            var options = MountedFolder.Options()
+            options.environment["APUS_SCANNERS"] = "other:own-scanner"
+            try await WebDAVServer.with(.apache) { server in
+                for number in 0..<count {
+                    try Files.write(
+                        SeededRandom.bytes(size, seed: UInt64(number)),
+                        to: "\(server.folder)/\(number)")
+                }
+                try Relay.with(server.port) { relay in
+                    options.otherSource = "webdav+http://127.0.0.1:\(relay.port)"
+                    try MountedFolder.with(options) { folder in
+                        #expect(try Files.names(in: folder.point).count == count)
+                        try body(folder, relay)
+                    }
+                }
+            }
+        }
+
+        /// - Returns: The number of bytes that the server has sent meanwhile.
+        private static func read(
+            _ program: [String], _ folder: MountedFolder, _ relay: Relay
+        ) throws -> Int {
+            let before = relay.count(.fromServer)
+            for number in 0..<count {
+                let result = try Program.start(program + [folder.local("\(number)")]).wait()
+                #expect(result.status == 0, Comment(rawValue: result.description))
+            }
+            return relay.count(.fromServer) - before
+        }
+
+        @Test func `get the beginnings of files that they read, and others what they need`()
+            async throws
+        {
+            try await Self.with { folder, relay in
+                let scanner = "\(folder.base)/gdk-pixbuf-thumbnailer"
+                try FileManager.default.copyItem(atPath: "/usr/bin/head", toPath: scanner)
+                let scanned = try Self.read([scanner, "-c", "4096"], folder, relay)
+                print("a scanner: \(scanned) bytes of \(Self.count * Self.size)")
+                #expect(scanned < Self.count * Self.perFile)
+                for number in 0..<Self.count {
+                    #expect(
+                        try Files.read(folder.local("\(number)"))
+                            == SeededRandom.bytes(Self.size, seed: UInt64(number)))
+                }
+            }
+        }
+
+        @Test func `are also scripts, and those that the user names`() async throws {
+            try await Self.with { folder, relay in
+                let scanner = "\(folder.base)/own-scanner"
+                let script = """
+                    #!/usr/bin/env python3
+                    import sys
+                    open(sys.argv[1], 'rb', buffering=0).read(4096)
+
+                    """
+                try Files.write(Array(script.utf8), to: scanner)
+                try Files.setMode(0o755, of: scanner)
+                let scanned = try Self.read([scanner], folder, relay)
+                print("a script: \(scanned) bytes of \(Self.count * Self.size)")
+                #expect(scanned < Self.count * Self.perFile)
+            }
+        }
+    }
+}
