@@ -26,7 +26,8 @@ struct Apus: AsyncParsableCommand {
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
             LsCommand.self, PinCommand.self, UnpinCommand.self, EvictCommand.self,
             RefreshCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
-            LinkCommand.self, ApplyCommand.self, StatesCommand.self, ForgetCommand.self,
+            TrashCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,
+            ForgetCommand.self,
             CheckCommand.self,
         ])
 

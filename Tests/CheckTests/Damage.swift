@@ -156,6 +156,10 @@ struct Damage: Sendable, CustomStringConvertible {
             sql: "INSERT INTO discarded VALUES (3, x'2f', 0)", kind: .content,
             tree: ["/docs/clean.txt": "clean"]),
         Damage(
+            description: "a file in the trash had no name",
+            sql: "INSERT INTO trash VALUES (1, 995, x'', 0, 0, 0, 0, 0, 0, x'', NULL)",
+            kind: .content),
+        Damage(
             description: "a new file that does not wait",
             sql: "DELETE FROM pending WHERE inode = 4", kind: .pending, tree: dirtyTree),
         Damage(

@@ -10,6 +10,7 @@ struct CommandLineTests {
         ["mount", "folder:/x", "/tmp", "--refresh", "soon"],
         ["mount", "folder:/x", "/tmp", "--offline", "sulk"], ["status", "--nonsense"],
         ["status", "--watch", "/a", "/b"], ["check", "a", "b"], ["forget"], ["states", "a"],
+        ["trash", "restore"],
         ["apply", "sepia", "/tmp", "--max-pixels", "0"],
         ["apply", "sepia", "/tmp", "--max-memory", "127MiB"],
         ["apply", "sepia", "/tmp", "--max-seconds", "0"],
@@ -31,9 +32,11 @@ struct CommandLineTests {
 
     @Test(arguments: [
         "mount", "unmount", "status", "sync", "evict", "check", "link", "states", "forget", "ls",
+        "trash", "trash list", "trash restore",
     ])
     func `every command's help has examples`(command: String) async throws {
-        let outcome = try await Program.run([Program.apus, command, "--help"])
+        let words = command.split(separator: " ").map(String.init)
+        let outcome = try await Program.run([Program.apus] + words + ["--help"])
         #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))
     }
 

@@ -209,6 +209,37 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `the trash is listed in pages`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            var items: [TrashItem] = []
+            try await server.client.trash(below: "a") { items += $0.items }
+            #expect(items == [Sample.trashed, Sample.trashed, Sample.trashed])
+            #expect(service.calls == (0...2).map { .trash("a", after: $0, limit: 1_000) })
+        }
+    }
+
+    @Test func `a restore tells its progress; without a path it is refused`() async throws {
+        let service = FakeMount()
+        var steps = [RestoreProgress(), RestoreProgress()]
+        (steps[0].files, steps[0].bytes) = (1, 4096)
+        steps[0].restored = [.init(path: "a", to: "a (2)", isRenamed: true)]
+        steps[1].failed = [.init(path: "b", error: Problem(what: "restore b", why: "it is gone"))]
+        steps[1].isDone = true
+        service.tell(steps)
+        try await ServerFixture.run(service) { [steps] server in
+            var seen: [RestoreProgress] = []
+            let last = try await server.client.restore(["d"], to: "/e/", isAll: true) {
+                seen.append($0)
+            }
+            #expect(seen == steps)
+            #expect(last == steps[1])
+            #expect(service.calls == [.restore(["d"], to: "e", isAll: true)])
+            let none = try await server.send(.post, "/v1/trash/restore", body: "{\"paths\":[]}")
+            #expect(none.status == 400)
+        }
+    }
+
     /// Goal: a user sees that a long eviction is under way, and how far it is.
     @Test func `a long eviction reports its progress`() async throws {
         let service = FakeMount()

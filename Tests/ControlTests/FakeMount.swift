@@ -13,6 +13,8 @@ final class FakeMount: MountService {
         case refresh([String])
         case pin([String], waits: Bool)
         case unpin([String])
+        case trash(String, after: Int64, limit: Int)
+        case restore([String], to: String?, isAll: Bool)
         case resolve(String, keep: String)
         case link(String)
         case confirmDeletions
@@ -26,6 +28,7 @@ final class FakeMount: MountService {
         var refusal: ControlError?
         var progress: [SyncProgress] = [SyncProgress(pending: 1), SyncProgress(isDone: true)]
         var pinProgress: [PinProgress] = []
+        var restoreProgress: [RestoreProgress] = []
         var failureAfterProgress: ControlError?
         var staysOpen = false
         /// The local bytes of the next reports of the status; an eviction waits for the last one.
@@ -53,6 +56,8 @@ final class FakeMount: MountService {
     }
 
     func tell(_ progress: [PinProgress]) { state.withLock { $0.pinProgress = progress } }
+
+    func tell(_ progress: [RestoreProgress]) { state.withLock { $0.restoreProgress = progress } }
 
     /// Keeps streams open after their values, until their reader ends them.
     func stayOpen() { state.withLock { $0.staysOpen = true } }
@@ -141,6 +146,19 @@ final class FakeMount: MountService {
     }
 
     func pins() async throws(ControlError) -> PinReport { Sample.pins }
+
+    func trash(
+        below path: String, after position: Int64, limit: Int
+    ) async throws(ControlError) -> TrashPage {
+        state.withLock { $0.calls.append(.trash(path, after: position, limit: limit)) }
+        return TrashPage(items: [Sample.trashed], next: position < 2 ? position + 1 : nil)
+    }
+
+    func restore(
+        _ paths: [String], to folder: String?, isAll: Bool
+    ) -> AsyncThrowingStream<RestoreProgress, any Error> {
+        stream(.restore(paths, to: folder, isAll: isAll), \.restoreProgress)
+    }
 
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
         if state.withLock({ !$0.localBytes.isEmpty }) { for await _ in statusEnds.stream {} }
@@ -231,6 +249,10 @@ enum Sample {
         pins: [
             PinnedItem(path: "a", files: 3, bytes: 4096, filesMissing: 1, bytesMissing: 1024)
         ])
+
+    static let trashed = TrashItem(
+        path: "a/b.jpg", bytes: 4096, modified: start, deleted: start,
+        expires: start.addingTimeInterval(30 * 86_400))
 
     static let clean = StatusReport(
         mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",

@@ -78,6 +78,35 @@ struct RenderingTests {
                 == "a  4.0 KiB, 3 files, 1 of them to be fetched (1.0 KiB)")
     }
 
+    @Test func `a line of the trash has the days that are left`() throws {
+        let utc = try #require(TimeZone(secondsFromGMT: 0))
+        let later = Sample.start.addingTimeInterval(2.5 * 86_400)
+        #expect(
+            "\(TrashItem.head)\n\(Sample.trashed.line(now: later, timeZone: utc))" == """
+                Deleted           Days left       Size  Path
+                2027-01-15 08:00         27    4.0 KiB  a/b.jpg
+                """)
+    }
+
+    @Test func `the progress of a restore names what has another name, or is not back`() {
+        var progress = RestoreProgress()
+        (progress.files, progress.bytes) = (2, 4096)
+        #expect(progress.line == "2 files (4.0 KiB) are back so far")
+        #expect(progress.told(columns: nil) == [])
+        progress.restored = [
+            .init(path: "a", to: "a"), .init(path: "b", to: "b (2)", isRenamed: true),
+        ]
+        progress.failed = [
+            .init(path: "c", error: Problem(what: "restore \"c\"", why: "it is gone"))
+        ]
+        #expect(
+            progress.told(columns: nil) == [
+                "The name was taken: b is now b (2)", "c: it is gone",
+            ])
+        progress.isDone = true
+        #expect(progress.line == "2 files (4.0 KiB) are back; what is back is sent to the remote")
+    }
+
     @Test func `a large file that is open for writing says when it is uploaded`() throws {
         var report = Sample.clean
         report.items = [

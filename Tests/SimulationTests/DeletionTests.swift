@@ -165,6 +165,7 @@ struct DeletionTests {
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
             try await it.refresh()
             #expect(try await it.names(in: "") == [])
+            try await it.wait(.seconds(6))
             let trash = try it.mount.disk.files(below: StateFiles.trashFolder)
             try #require(trash.count == 1)
             #expect(trash[0].description.hasSuffix("-photo.jpg"))
@@ -265,6 +266,7 @@ struct DeletionTests {
             #expect(counts.contains { (1..<30).contains($0) }, "\(counts)")
             #expect(try await it.rest())
             #expect(try await it.names(in: "") == [])
+            try await it.wait(.seconds(6))
             #expect(try it.mount.disk.files(below: StateFiles.trashFolder).count == 3)
             #expect(try it.mount.disk.files(below: StateFiles.contentFolder) == [])
         }

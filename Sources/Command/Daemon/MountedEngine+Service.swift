@@ -481,7 +481,7 @@ extension Problem {
 }
 
 extension Timestamp {
-    fileprivate var date: Date {
+    var date: Date {
         Date(timeIntervalSince1970: Double(nanoseconds) / 1_000_000_000)
     }
 }

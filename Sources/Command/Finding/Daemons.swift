@@ -39,6 +39,12 @@ struct Daemons {
         return (try target(mountPoint: place.mountPoint).client, place.path)
     }
 
+    /// Returns the client of the mount in which `path` is, or was, and the path in it.
+    func formerPlace(_ path: String) throws -> (target: Target, path: String) {
+        let place = try MountLocator.formerPlace(of: path, in: table)
+        return (try target(mountPoint: place.mountPoint), place.path)
+    }
+
     /// Every Apus mount that is visible to this process.
     var mountPoints: [String] { table.apusMounts.map(\.mountPoint) }
 

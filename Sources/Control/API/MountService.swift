@@ -69,6 +69,26 @@ package protocol MountService: Sendable {
     /// Returns all that is pinned.
     func pins() async throws(ControlError) -> PinReport
 
+    /// Returns one page of the files in the trash that were at or below `path`.
+    ///
+    /// - Parameters:
+    ///   - position: ``TrashPage/next`` of the page before; 0 for the first.
+    ///   - limit: The maximum number of files.
+    func trash(
+        below path: String, after position: Int64, limit: Int
+    ) async throws(ControlError) -> TrashPage
+
+    /// Brings back what was deleted on the remote at and below `paths`, as new local files, and reports
+    /// the progress. Ending the stream early leaves the rest in the trash.
+    ///
+    /// - Parameters:
+    ///   - folder: The path of the folder that gets what was at the paths; nil for the former one.
+    ///   - isAll: Whether to restore everything, and not only what was deleted last.
+    /// - Throws: ``ControlError``: `.missing` if nothing of a path is in the trash.
+    func restore(
+        _ paths: [String], to folder: String?, isAll: Bool
+    ) -> AsyncThrowingStream<RestoreProgress, any Error>
+
     /// Ends a conflict.
     ///
     /// - Parameters:

@@ -9,6 +9,14 @@ struct PinBody: Codable {
     var wait: Bool?
 }
 
+struct RestoreBody: Codable {
+    var paths: [String]?
+    /// The folder that gets what was at the paths; by default the former one.
+    var to: String?
+    /// Whether to restore everything, and not only what was deleted last.
+    var all: Bool?
+}
+
 struct UnmountBody: Codable {
     var now: Bool?
 }

@@ -98,6 +98,31 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.get, "pins"))
     }
 
+    /// Calls `each` with one page after the other; see ``MountService/trash(below:after:limit:)``.
+    package func trash(
+        below path: String, each: (TrashPage) -> Void
+    ) async throws(ControlError) {
+        var position: Int64? = 0
+        while let after = position {
+            let query = query([path], limit: nil) + "&after=\(after)"
+            let page: TrashPage = try await answer(
+                to: request(.get, "trash" + query, timeout: Self.answerTimeout))
+            each(page)
+            position = page.next
+        }
+    }
+
+    /// Brings back files from the trash; see ``MountService/restore(_:to:isAll:)``.
+    ///
+    /// - Returns: The last report.
+    package func restore(
+        _ paths: [String], to folder: String?, isAll: Bool, each: (RestoreProgress) -> Void
+    ) async throws(ControlError) -> RestoreProgress {
+        let body = RestoreBody(paths: paths, to: folder, all: isAll)
+        return try await lastReport(
+            of: request(.post, "trash/restore", body: body), isLast: \.isDone, each: each)
+    }
+
     /// Ends a conflict; see ``MountService/resolve(_:keep:)``.
     package func resolve(
         _ path: String, keep: String

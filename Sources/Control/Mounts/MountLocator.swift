@@ -33,6 +33,28 @@ package enum MountLocator {
         throw notMounted(path, in: table)
     }
 
+    /// Returns the place of a path that need not exist any more: of the part of it that exists, with the
+    /// rest as it is.
+    ///
+    /// - Throws: `.missing` if that is not in an Apus mount.
+    package static func formerPlace(
+        of path: String, in table: MountTable
+    ) throws(ControlError) -> Place {
+        var existing = Path.absolute(path)
+        var rest: [Substring] = []
+        while existing != "/" {
+            if let resolved = try? resolve(existing, in: table) {
+                guard let place = place(ofResolved: resolved, in: table) else { break }
+                let names = place.path.split(separator: "/") + rest.reversed()
+                return Place(mountPoint: place.mountPoint, path: names.joined(separator: "/"))
+            }
+            let end = existing.lastIndex(of: "/") ?? existing.startIndex
+            rest.append(existing[existing.index(after: end)...])
+            existing = end == existing.startIndex ? "/" : String(existing[..<end])
+        }
+        throw notMounted(path, in: table)
+    }
+
     private static func place(ofResolved path: String, in table: MountTable) -> Place? {
         guard let mount = table.mount(above: path), mount.isApus else { return nil }
         return Place(mountPoint: mount.mountPoint, path: mount.relative(path))

@@ -44,6 +44,8 @@ struct Routes: Sendable {
         post("unpin", to: v1) { (body: PathsBody, _) in
             try Response.json(await service.unpin(try checkedPaths(body.paths, toDo: "unpin")))
         }
+        v1.get("trash") { request, _ in try Response.json(await trash(request)) }
+        post("trash/restore", to: v1, restore)
         v1.get("pins") { _, _ in try Response.json(await service.pins()) }
         post("resolve", to: v1) { (body: ResolveBody, _) in
             let path = try ControlError.checkedPath(body.path)
@@ -84,6 +86,18 @@ struct Routes: Sendable {
         let paths = try paths(inQueryOf: request)
         guard let path = paths.first, paths.count == 1 else {
             throw ControlError(
+        let page = try page(inQueryOf: request)
+        return try await service.list(page.path, after: page.position, limit: page.limit)
+    }
+
+    private func trash(_ request: Request) async throws -> TrashPage {
+        let page = try page(inQueryOf: request)
+        return try await service.trash(below: page.path, after: page.position, limit: page.limit)
+    }
+
+    private func page(
+        inQueryOf request: Request
+    ) throws -> (path: String, position: Int64, limit: Int) {
                 .invalid, what: "list \(paths.count) paths", why: "each has pages of its own",
                 remedy: "send a request for each path")
         }
@@ -98,7 +112,7 @@ struct Routes: Sendable {
                 .invalid, what: "list \"\(path)\"", why: "\"after\" is not a position",
                 remedy: "send the \"next\" of the page before")
         }
-        return try await service.list(path, after: position, limit: limit)
+        return (path, position, limit)
     }
 
     private func sync(_ body: PathsBody, _ request: Request) async throws -> Response {
@@ -114,6 +128,14 @@ struct Routes: Sendable {
     private func evict(_ body: PathsBody, _ request: Request) async throws -> Response {
         try Response.json(await service.evict(try checkedPaths(body.paths, toDo: "evict")))
     }
+    private func restore(_ body: RestoreBody, _ request: Request) async throws -> Response {
+        let paths = try checkedPaths(body.paths, toDo: "restore")
+        var folder: String?
+        if let to = body.to { folder = try ControlError.checkedPath(to) }
+        return try await stream(
+            service.restore(paths, to: folder, isAll: body.all ?? false), answering: request)
+    }
+
 
     /// - Throws: `.invalid` if there is no path: an operation on the whole mount is not done by mistake.
     private func checkedPaths(

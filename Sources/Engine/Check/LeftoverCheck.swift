@@ -45,7 +45,11 @@ struct NumberCheck: CheckStep {
 
     func run() throws {
         for (table, numbers) in [
-            ("inodes", "SELECT id FROM inodes UNION ALL SELECT inode FROM check_content"),
+            (
+                "inodes",
+                "SELECT id FROM inodes UNION ALL SELECT inode FROM check_content "
+                    + "UNION ALL SELECT inode FROM trash"
+            ),
             ("dirents", "SELECT cookie AS id FROM dirents"),
         ] {
             let used: Int64? = try database.value("SELECT max(id) FROM (\(numbers))")

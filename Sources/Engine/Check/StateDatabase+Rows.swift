@@ -42,6 +42,24 @@ extension StateDatabase {
             AND id IN (SELECT inode FROM pending)
         """
 
+    /// Returns the files in the trash of a mount that has ended, in the order of their deletion.
+    ///
+    /// - Throws: As ``pendingSummary(ofFileAt:)``.
+    package static func trash(ofFileAt path: String) throws(EngineError) -> [TrashedFile] {
+        try onDatabase("read the state database \"\(path)\"") {
+            try reader(path).read { database in
+                // One that an earlier version has made lacks it until the next mount.
+                guard try database.tableExists("trash") else { return [] }
+                return try database.trash(below: .root, after: 0, limit: -1).filter { record in
+                    // The next mount moves it there.
+                    if try database.inode(record.inode) != nil { return true }
+                    let file = "\(Self.folder(of: path))/\(Trash.path(of: record))"
+                    return FileManager.default.fileExists(atPath: file)
+                }.map { TrashedFile($0) }
+            }
+        }
+    }
+
     /// Returns a store over a copy of a sound database; the copy is removed with the store.
     package static func copy(ofFileAt path: String) throws(EngineError) -> Store {
         try onDatabase("copy the state database \"\(path)\"") {

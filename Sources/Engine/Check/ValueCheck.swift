@@ -50,8 +50,8 @@ struct ValueCheck: CheckStep {
     /// The tables whose invalid rows are removed; their contents are determined again.
     private static let otherTables: [(name: String, kind: CheckFinding.Kind)] = [
         ("dirents", .name), ("synced", .synced), ("remote", .remote), ("pending", .pending),
-        ("conflicts", .conflict), ("discarded", .content), ("uploads", .intent),
-        ("intents", .intent),
+        ("conflicts", .conflict), ("discarded", .content), ("trash", .content),
+        ("uploads", .intent), ("intents", .intent),
     ]
 
     func run() throws {
@@ -146,6 +146,8 @@ struct ValueCheck: CheckStep {
                 length(\(name)) BETWEEN 1 AND 255 AND \(name) NOT IN (x'2e', x'2e2e')
                 AND NOT instr(\(name), x'2f') AND NOT instr(\(name), x'00')
                 """
+        case ("path", _):
+            return "length(path) > 0 AND NOT instr(path, x'00') AND NOT instr(path, x'2f2f')"
         case ("xattrs", _), ("attributes", _):
             return "\(name) IS NULL OR \(Self.isEncoded.name)(\(name))"
         case (_, "INTEGER"):

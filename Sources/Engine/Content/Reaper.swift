@@ -6,6 +6,7 @@ import Logging
 ///
 /// Content goes once the removal of the name survives a power cut, and once the bytes of a file that
 /// was renamed over it do, see ``Flusher``: until then a power cut may give the inode its name back.
+/// Content moves to the trash once its bytes survive a power cut.
 ///
 /// Content is removed before rows, so that each content file has a row that names its inode.
 struct Reaper: Sendable {
@@ -86,7 +87,9 @@ struct Reaper: Sendable {
     private func reapDurably(_ inodes: [InodeNumber]) throws(Blocked) -> Bool {
         let (removable, held) = try store.read { database in
             var inodes = inodes
-            let end = try inodes.partition { try database.isReplacedUnsafely($0) }
+            let end = try inodes.partition { inode in
+                try database.isReplacedUnsafely(inode) || database.isDiscardedUnsafely(inode)
+            }
             return (inodes[..<end].sorted(), Array(inodes[end...]))
         }
         waiting.withLock { queue in held.forEach { queue.add($0) } }
@@ -213,8 +216,8 @@ extension Database {
         guard record.kind == .file, record.presence != .remote || record.isWriting else {
             return false
         }
-        // The remote has deleted the file, and its bytes move to the trash.
-        return try discarded(record.id) == nil
+        // The remote has deleted the file, and its bytes move to the trash, once they are on the disk.
+        return try discarded(record.id) == nil || isDiscardedUnsafely(record.id)
     }
 
     /// Whether the synchroniser still needs an inode without a name. A pending one may be in an

@@ -10,12 +10,14 @@ struct Recovery: Sendable {
     let logger: Logger
     let random: @Sendable () -> UInt64
     let content: ContentStore
+    let trash: Trash
     let lostAndFound: LostAndFound
 
     /// Repairs the state of the previous engine, however it ended.
     func run() throws(Blocked) {
         try identify()
         try passNumbers()
+        try trash.recover()
         try recoverFromPowerCut()
         try recoverWrites()
         try removeClones()

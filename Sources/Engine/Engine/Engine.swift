@@ -48,7 +48,8 @@ package final class Engine: Sendable {
             local: local, remote: remote)
         let recovery = Recovery(
             configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
-            random: random, content: local.content, lostAndFound: local.lostAndFound)
+            random: random, content: local.content, trash: local.trash,
+            lostAndFound: local.lostAndFound)
         do {
             let doubled = try store.matchNames(
                 provider.traits.names, found: configuration.foundNames)

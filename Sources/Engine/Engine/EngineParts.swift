@@ -29,8 +29,7 @@ struct LocalParts: Sendable {
         lostAndFound = LostAndFound(disk: disk)
         durability = Durability(store: store, disk: disk, logger: logger)
         trash = Trash(
-            store: store, disk: disk, clock: clock, logger: logger,
-            bytesMax: configuration.cacheBytesMax / 10)
+            configuration: configuration, store: store, disk: disk, clock: clock, logger: logger)
         reaper = Reaper(
             store: store, disk: disk, logger: logger, files: files, trash: trash,
             removalsMax: configuration.removalsMax)

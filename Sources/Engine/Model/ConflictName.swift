@@ -1,27 +1,32 @@
 import Foundation
 
-/// The name of a conflict version: `name (conflict HOST YYYY-MM-DD).ext`.
+/// The name of a version beside the one that has the name: `name (conflict HOST YYYY-MM-DD).ext`.
 enum ConflictName {
-    /// - Parameter attempt: 0 at first; increased while the name is taken.
+    /// - Parameters:
+    ///   - attempt: 0 at first; increased while the name is taken.
+    ///   - isRestored: Whether it comes from the trash: `name (restored HOST YYYY-MM-DD).ext`.
     static func make(
-        of name: FileName, host: String, at time: Timestamp, attempt: Int
+        of name: FileName, host: String, at time: Timestamp, attempt: Int,
+        isRestored: Bool = false
     ) -> FileName {
         let (whole, suffix) = split(name.bytes)
         let stem = withoutLabel(whole)
         let date = Date(timeIntervalSince1970: TimeInterval(time.seconds))
             .formatted(.iso8601.year().month().day())
         let number = attempt == 0 ? "" : " \(attempt + 1)"
-        let label = Array(" (conflict \(safe(host)) \(date)\(number))".utf8)
+        let word = isRestored ? "restored" : "conflict"
+        let label = Array(" (\(word) \(safe(host)) \(date)\(number))".utf8)
         let room = FileName.bytesMax - label.count - suffix.count
         return FileName(stored: truncated(stem, to: max(room, 1)) + label + suffix)
     }
 
-    /// Removes the conflict label, whichever mount added it, so that a conflict version that is
-    /// displaced again gets another label instead of a second one.
+    /// Removes the label, whichever mount added it, so that a version that is displaced or restored
+    /// again gets another label instead of a second one.
     private static func withoutLabel(_ stem: [UInt8]) -> [UInt8] {
         let text = String(decoding: stem, as: UTF8.self)
         guard Array(text.utf8) == stem,
-            let label = text.firstMatch(of: /(?: \(conflict [^()]+ \d{4}-\d\d-\d\d(?: \d+)?\))+$/),
+            let label = text.firstMatch(
+                of: /(?: \((?:conflict|restored) [^()]+ \d{4}-\d\d-\d\d(?: \d+)?\))+$/),
             label.range.lowerBound > text.startIndex
         else { return stem }
         return Array(text[..<label.range.lowerBound].utf8)

@@ -2,11 +2,17 @@ import GRDB
 
 extension Merge {
     /// Marks a file that is about to lose its name for the trash, if all its bytes are local.
-    mutating func discard(_ inode: InodeNumber, _ name: FileName) throws {
+    mutating func discard(_ inode: InodeNumber, _ dirent: Dirent) throws {
         guard let record = try database.inode(inode), record.presence == .whole, record.size > 0,
             record.size <= context.trashBytesMax
         else { return }
-        try database.setDiscarded(DiscardedRecord(name: name, time: clock.wallTime), of: inode)
+        let now = clock.wallTime
+        try database.setDiscarded(DiscardedRecord(name: dirent.name, time: now), of: inode)
+        let path = ObjectKey(try database.path(of: dirent.parent) + [dirent.name])
+        try database.insertTrash(
+            TrashRecord(
+                of: record, at: path, time: now,
+                extendedAttributes: try database.extendedAttributes(of: inode)))
     }
 
     /// Carries out a plan that changes the local side only.

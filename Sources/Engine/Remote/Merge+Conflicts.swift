@@ -60,15 +60,11 @@ extension Merge {
         while true {
             let candidate = ConflictName.make(
                 of: name, host: configuration.hostName, at: clock.wallTime, attempt: attempt)
-            if try isFree(candidate, in: directory) { return candidate }
+            if try database.isFree(candidate, in: directory, gate.traits.names) {
+                return candidate
+            }
             attempt += 1
         }
-    }
-
-    private func isFree(_ name: FileName, in directory: InodeNumber) throws -> Bool {
-        guard try database.dirent(name, in: directory) == nil else { return false }
-        guard gate.traits.names.isFolding else { return true }
-        return try database.namesakes(of: name, in: directory).isEmpty
     }
 
     /// Whether the remote takes a name for that of another known object.

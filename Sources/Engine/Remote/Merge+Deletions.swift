@@ -104,7 +104,7 @@ extension Merge {
         if let dirent = try database.dirent(of: inode) {
             try database.removeDirent(dirent, kind: kind, at: clock.wallTime)
             changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
-            if kind == .file { try discard(inode, dirent.name) }
+            if kind == .file { try discard(inode, dirent) }
         }
         var record = try database.existingInode(inode)
         record.links = 0

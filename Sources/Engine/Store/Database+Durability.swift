@@ -97,13 +97,14 @@ extension Database {
         """
 
     /// Returns the first marked files after `inode` that have local bytes and a name, or may get one
-    /// back, ascending.
+    /// back, or are to be moved to the trash, ascending.
     func synchronizing(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         try values(
             """
             SELECT inode FROM unsynced AS marked JOIN inodes ON inodes.id = inode
             WHERE inode > ? AND state = 1 AND presence > 0 AND (links > 0
-                OR EXISTS (SELECT 1 FROM unsynced WHERE replaced = marked.inode))
+                OR EXISTS (SELECT 1 FROM unsynced WHERE replaced = marked.inode)
+                OR EXISTS (SELECT 1 FROM discarded WHERE inode = marked.inode))
             ORDER BY inode LIMIT ?
             """, [inode, limit])
     }

@@ -49,15 +49,17 @@ extension Database {
     }
 
     /// Stores a new inode and sets its number.
-    func insert(_ inode: inout InodeRecord) throws {
+    ///
+    /// - Parameter number: One that ``passInodeNumbers(upTo:)`` has set aside; nil for the next one.
+    func insert(_ inode: inout InodeRecord, as number: InodeNumber? = nil) throws {
         try run(
             """
-            INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
+            INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed, target,
                 presence, generation, writing, listed, accessed, has_metadata, made_here)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                inode.kind, inode.mode, inode.userID, inode.groupID, inode.links,
+                number, inode.kind, inode.mode, inode.userID, inode.groupID, inode.links,
                 inode.size.stored, inode.modified, inode.changed,
                 inode.target.map { Data($0) }, inode.presence, inode.generation,
                 inode.isWriting, inode.isListed, inode.accessed, inode.hasMetadata,

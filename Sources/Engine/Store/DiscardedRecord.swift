@@ -20,10 +20,25 @@ extension Database {
         }
     }
 
+    /// Whether the bytes of a file that is to be moved to the trash are not on the disk yet.
+    func isDiscardedUnsafely(_ inode: InodeNumber) throws -> Bool {
+        try hasRow(
+            """
+            discarded JOIN unsynced ON unsynced.inode = discarded.inode
+            WHERE discarded.inode = ? AND state < 2 AND failed = 0
+            """, [inode])
+    }
+
     /// Removes the rows of files that may be torn after a power failure: these are not worth
     /// keeping.
     func forgetUnsafeDiscarded() throws {
-        try run(
-            "DELETE FROM discarded WHERE inode IN (SELECT inode FROM unsynced WHERE state < 2)")
+        for table in ["trash", "discarded"] {
+            try run(
+                """
+                DELETE FROM \(table) WHERE inode IN (
+                    SELECT discarded.inode FROM discarded
+                    JOIN unsynced ON unsynced.inode = discarded.inode WHERE state < 2)
+                """)
+        }
     }
 }

@@ -15,6 +15,7 @@ enum Schema {
         migrator.registerMigration("evictable") { try $0.execute(sql: evictable) }
         migrator.registerMigration("pins") { try $0.execute(sql: pins) }
         migrator.registerMigration("changed_unsynced") { try $0.execute(sql: changedUnsynced) }
+        migrator.registerMigration("trash") { try $0.execute(sql: trash) }
         return migrator
     }()
 
@@ -242,6 +243,28 @@ enum Schema {
     private static let pins = """
         -- The files and directories that are kept on this machine, these with all that is below them.
         CREATE TABLE pins (inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE);
+        """
+
+    private static let trash = """
+        -- The files whose bytes are in the trash, or about to be moved there, in the order of their
+        -- deletion. inode: the number that the file had. path: its path at that time. restored: during
+        -- a restore, the number of the inode that gets the bytes.
+        CREATE TABLE trash (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,
+            inode INTEGER NOT NULL UNIQUE,
+            path BLOB NOT NULL CHECK (length(path) > 0),
+            time INTEGER NOT NULL,
+            size INTEGER NOT NULL CHECK (size >= 0),
+            mode INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 4095),
+            uid INTEGER NOT NULL,
+            gid INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            xattrs BLOB NOT NULL,
+            restored INTEGER
+        );
+        CREATE INDEX trash_by_path ON trash (path, position);
+        CREATE INDEX trash_by_time ON trash (time);
+        CREATE INDEX trash_restored ON trash (restored) WHERE restored NOT NULL;
         """
 
     private static let proofs = """

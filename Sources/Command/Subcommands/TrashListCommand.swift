@@ -1,0 +1,96 @@
+import ArgumentParser
+import Control
+import Engine
+import Foundation
+
+struct TrashListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Lists files that were deleted on the remote and are kept here.",
+        discussion: """
+            Each with the time of its deletion, the days for which it is kept, its size, and its \
+            former path, in the order of deletion. A path need not exist any more. Without a path, \
+            this applies to every mount. A state that is not mounted is listed as a whole.
+
+            EXAMPLES:
+              apus trash list
+              apus trash list ~/Cloud/Photos
+              apus trash list --json /var/lib/apus/cloud-1f9a6c2e
+            """)
+
+    @Argument(
+        help: "Former files and folders, with everything below, or an unmounted state.",
+        completion: .file())
+    var path: [String] = []
+
+    @Flag(help: "Print JSON: a list with an object for each file.")
+    var json = false
+
+    func run() async throws {
+        let daemons = try Daemons()
+        var list = TrashList(isJSON: json)
+        if path.isEmpty {
+            for target in try daemons.targets(ofPathsOrAll: []) {
+                try await list.show(target, below: "")
+            }
+        }
+        for text in path {
+            if let place = try? daemons.formerPlace(text) {
+                try await list.show(place.target, below: place.path)
+            } else {
+                try list.show(stateOf: text)
+            }
+        }
+        list.finish()
+    }
+}
+
+/// Prints the files in the trash of some mounts and states.
+private struct TrashList {
+    let isJSON: Bool
+    private var json = JSONListWriter()
+    private var isEmpty = true
+    private let now = Date()
+
+    init(isJSON: Bool) {
+        self.isJSON = isJSON
+    }
+
+    mutating func show(_ target: Daemons.Target, below path: String) async throws {
+        var pages = Pages(title: target.mountPoint)
+        try await target.client.trash(below: path) { show($0.items, &pages) }
+    }
+
+    /// - Throws: The reason why there is no such state.
+    mutating func show(stateOf text: String) throws {
+        let directory = try StateLocator.directory(for: text, to: "list the trash of")
+        let items: [TrashItem]
+        do {
+            items = try StateDatabase.trash(ofFileAt: "\(directory)/\(StateDatabase.name)")
+                .map { TrashItem($0) }
+        } catch {
+            throw CommandFailure(ControlError(error).problem)
+        }
+        var pages = Pages(title: directory)
+        show(items, &pages)
+    }
+
+    private struct Pages {
+        let title: String
+        var isBegun = false
+    }
+
+    private mutating func show(_ items: [TrashItem], _ pages: inout Pages) {
+        if items.isEmpty { return }
+        isEmpty = false
+        if isJSON { return json.write(items) }
+        if !pages.isBegun { Console.printLine("\(pages.title)\n\(TrashItem.head)") }
+        pages.isBegun = true
+        Console.printLine(items.map { $0.line(now: now) }.joined(separator: "\n"))
+    }
+
+    func finish() {
+        if isJSON { return json.finish() }
+        if isEmpty { Console.printLine("Nothing is in the trash.") }
+    }
+}
