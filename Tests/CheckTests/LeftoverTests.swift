@@ -86,6 +86,22 @@ struct `A start over a state directory` {
         #expect(try fixture.mountAndRead()["/docs/dirty.txt"] == StateFixture.dirtyBytes)
     }
 
+    @Test func `leaves the bytes of an interrupted restore to the next mount`() throws {
+        let fixture = try StateFixture()
+        try fixture.execute(
+            """
+            INSERT INTO trash (inode, path, time, size, mode, uid, gid, modified, xattrs, restored)
+            VALUES (998, x'61', 7, 4, 420, 0, 0, 0, x'', 999)
+            """)
+        try fixture.put("text", at: StateFiles.content(of: InodeNumber(rawValue: 999)).description)
+        #expect(try fixture.check().findings.isEmpty)
+        let store = try Store(path: fixture.database)
+        defer { store.close() }
+        _ = try fixture.engine(store)
+        let left = try fixture.snapshot().keys.filter { $0.hasPrefix("trash/") }
+        #expect(left.count == 1 && left.first?.hasSuffix("-998-a") == true, "\(left)")
+    }
+
     @Test func `removes only its own files from the trash`() throws {
         let fixture = try StateFixture()
         let ours = "trash/0000000000000000001-4-old.txt"

@@ -25,7 +25,8 @@ struct ContentInventory: CheckStep {
 
 /// Moves away content files that do not belong to a file.
 ///
-/// Those of unlinked or evicted files are leftovers of a killed process; the engine removes them.
+/// Those of unlinked or evicted files are leftovers of a killed process; the engine removes them. Those of
+/// an interrupted restore go back to the trash at the next start.
 struct StrayCheck: CheckStep {
     let context: CheckContext
 
@@ -34,6 +35,7 @@ struct StrayCheck: CheckStep {
             "inode, size", of: "check_content",
             where: """
                 size > 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0)
+                AND NOT EXISTS (SELECT 1 FROM trash WHERE restored = check_content.inode)
                 """
         ) { inode, row in
             let old = try context.describe(inode)
