@@ -99,6 +99,54 @@ extension MountedTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(2)))
+        func `on the remote are undone if they are rejected, as far as the files are here`() throws
+        {
+            try withManyFiles { folder in
+                let here = Self.deleted.dropFirst()
+                for name in here { _ = try Files.read(folder.local("many/\(name)")) }
+                for name in Self.deleted { try Files.unlink(folder.remote("many/\(name)")) }
+                try eventually("all are held") { try folder.report().counts.held?.items == 150 }
+                let missing = Self.deleted[0]
+                let result = try Apus.run("confirm-deletions", "--reject", folder.point)
+                #expect(result.status == 1)
+                #expect(result.output.contains("149 items"), "\(result)")
+                #expect(
+                    result.errors.contains("1 file are on this machine: many/\(missing)"),
+                    "\(result)")
+                try folder.sync()
+                #expect(try Files.names(in: folder.remote("many")) == Array(Self.names.dropFirst()))
+                for name in here {
+                    #expect(try Files.read(folder.remote("many/\(name)")) == content(name))
+                }
+                let held = try folder.report().items
+                #expect(held.map(\.path) == ["many/\(missing)"])
+                #expect(held.first?.error?.remedy?.contains("put it back on the remote") == true)
+                try Files.write(content(missing), to: folder.remote("many/\(missing)"))
+                try eventually("it is released") { try folder.report().items.isEmpty }
+                #expect(try Files.read(folder.local("many/\(missing)")) == content(missing))
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `here are undone if they are rejected`() throws {
+            try withManyFiles { folder in
+                try Program.start(["rm", "-r", folder.local("many")]).wait().expectSuccess()
+                try eventually("the status says that they rest") {
+                    try folder.report().items.contains { $0.error?.why.contains("minute") == true }
+                }
+                let undone = try Program.require(
+                    Apus.path, "confirm-deletions", "--reject", folder.point)
+                #expect(undone.contains("201 items"), "\(undone)")
+                try folder.sync()
+                #expect(try Files.names(in: folder.local("many")) == Self.names)
+                for name in Self.names {
+                    #expect(try Files.read(folder.local("many/\(name)")) == content(name))
+                }
+                #expect(try Files.names(in: folder.remote("many")) == Self.names)
+            }
+        }
+
         /// The contents of what is kept in the trash.
         private func trash(_ folder: MountedFolder) throws -> [[UInt8]] {
             let trash = "\(folder.state)/trash"

@@ -3,7 +3,12 @@ import Testing
 
 /// The parts of the output of `apus status --json` that tests use.
 struct MountReport: Decodable {
+    struct Held: Decodable {
+        var items: Int
+    }
+
     struct Counts: Decodable {
+        var held: Held?
         var pending: Int
         var deletions: Int
         var conflicts: Int

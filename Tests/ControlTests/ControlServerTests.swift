@@ -298,6 +298,15 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `rejected deletions are counted, and what is left is named`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            let answer = try await server.client.rejectDeletions()
+            #expect(answer == Sample.rejection)
+            #expect(service.calls == [.rejectDeletions])
+        }
+    }
+
     @Test func `evict without a path is refused`() async throws {
         try await ServerFixture.run { server in
             let empty = try await server.send(.post, "/v1/evict")

@@ -18,6 +18,7 @@ final class FakeMount: MountService {
         case resolve(String, keep: String)
         case link(String)
         case confirmDeletions
+        case rejectDeletions
         case unmount(now: Bool)
     }
 
@@ -193,6 +194,11 @@ final class FakeMount: MountService {
         return DeletionsReport(here: HeldCounts(items: 120), onRemote: 0)
     }
 
+    func rejectDeletions() async throws(ControlError) -> RejectionReport {
+        state.withLock { $0.calls.append(.rejectDeletions) }
+        return Sample.rejection
+    }
+
     func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {
         stream(.unmount(now: now), \.progress)
     }
@@ -253,6 +259,9 @@ enum Sample {
     static let trashed = TrashItem(
         path: "a/b.jpg", bytes: 4096, modified: start, deleted: start,
         expires: start.addingTimeInterval(30 * 86_400))
+
+    static let rejection = RejectionReport(
+        sentAgain: 120, broughtBack: 0, left: 2, leftPaths: ["a", "b\n"])
 
     static let clean = StatusReport(
         mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",

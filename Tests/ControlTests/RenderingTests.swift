@@ -78,6 +78,24 @@ struct RenderingTests {
                 == "a  4.0 KiB, 3 files, 1 of them to be fetched (1.0 KiB)")
     }
 
+    @Test func `rejected deletions are a sentence, and what is left is a reason`() {
+        var report = Sample.rejection
+        #expect(report.line == "Sending again what the remote deleted: 120 items.")
+        #expect(
+            report.leftReason
+                == "not all bytes of 2 files are on this machine: a, 'b'$'\\n'")
+        (report.broughtBack, report.left, report.leftPaths) = (1, 0, [])
+        #expect(
+            report.line
+                == "Sending again what the remote deleted: 120 items; "
+                + "bringing back what was deleted here: 1 item.")
+        #expect(report.leftReason == nil)
+        report.sentAgain = 0
+        #expect(report.line == "Bringing back what was deleted here: 1 item.")
+        report.broughtBack = 0
+        #expect(report.line == "No deletions were waiting.")
+    }
+
     @Test func `a line of the trash has the days that are left`() throws {
         let utc = try #require(TimeZone(secondsFromGMT: 0))
         let later = Sample.start.addingTimeInterval(2.5 * 86_400)

@@ -201,6 +201,15 @@ extension MountedEngine {
         }
     }
 
+    func rejectDeletions() async throws(ControlError) -> RejectionReport {
+        try await onEngine { () async throws(EngineError) in
+            let rejected = try await engine.deletions.reject()
+            return RejectionReport(
+                sentAgain: UInt64(rejected.sentAgain), broughtBack: UInt64(rejected.broughtBack),
+                left: rejected.left, leftPaths: rejected.leftPaths)
+        }
+    }
+
     // MARK: Sync and unmount
 
     func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
@@ -341,7 +350,7 @@ extension MountedEngine {
                 // The reasons of the deletion guard; see `docs/semantics.md`. Remote deletions are in
                 // `held`.
                 if let rest = status.items.lazy.compactMap(\.failure).first(where: {
-                    $0.kind == .busy && $0 != .awaitsConfirmation
+                    $0.kind == .busy && !$0.isHeldDeletion
                 }) {
                     progress.resting = rest.why + (rest.remedy.map { " (\($0))" } ?? "")
                 }

@@ -24,6 +24,49 @@ package struct DeletionsReport: Codable, Hashable, Sendable {
     }
 }
 
+/// The result of rejecting held deletions.
+package struct RejectionReport: Codable, Hashable, Sendable {
+    /// The number of items deleted on the remote that are sent to it again.
+    package var sentAgain: UInt64
+    /// The number of items deleted locally that appear here again.
+    package var broughtBack: UInt64
+    /// The number of files that stay held, as not all of their bytes are here.
+    package var left: UInt64
+    /// The paths of the first 20 of them.
+    package var leftPaths: [String]
+
+    package init(sentAgain: UInt64, broughtBack: UInt64, left: UInt64, leftPaths: [String]) {
+        self.sentAgain = sentAgain
+        self.broughtBack = broughtBack
+        self.left = left
+        self.leftPaths = leftPaths
+    }
+
+    /// The report as a sentence, without what is left.
+    package var line: String {
+        let parts = [
+            sentAgain > 0
+                ? "sending again what the remote deleted: \(counted(sentAgain, "item", "items"))"
+                : nil,
+            broughtBack > 0
+                ? "bringing back what was deleted here: \(counted(broughtBack, "item", "items"))"
+                : nil,
+        ].compactMap(\.self)
+        guard let first = parts.first else {
+            return left > 0 ? "Nothing can be brought back." : "No deletions were waiting."
+        }
+        return first.prefix(1).uppercased() + parts.joined(separator: "; ").dropFirst() + "."
+    }
+
+    /// The reason why files are left, with their paths; nil if none is.
+    package var leftReason: String? {
+        guard left > 0 else { return nil }
+        let names = leftPaths.map(\.shellEscaped).joined(separator: ", ")
+        return "not all bytes of \(counted(left, "file", "files")) are on this machine: "
+            + names + (left > UInt64(leftPaths.count) ? ", …" : "")
+    }
+}
+
 /// The extent of the remote deletions that wait for a confirmation.
 package struct HeldCounts: Codable, Hashable, Sendable {
     /// All files, directories and links, including those within deleted directories.

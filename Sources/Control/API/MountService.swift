@@ -106,6 +106,10 @@ package protocol MountService: Sendable {
     /// Releases held bulk deletions of both sides.
     func confirmDeletions() async throws(ControlError) -> DeletionsReport
 
+    /// Undoes held bulk deletions of both sides: what the remote has deleted is sent to it again, except
+    /// files whose bytes are not all here, which stay held; what was deleted here appears again.
+    func rejectDeletions() async throws(ControlError) -> RejectionReport
+
     /// Ends the mount: sends the pending changes, with progress as in ``sync(below:)``, then unmounts.
     ///
     /// The last value has ``SyncProgress/isDone`` set and follows the unmount. If something failed, it

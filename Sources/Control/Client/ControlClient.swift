@@ -140,6 +140,10 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.post, "confirm-deletions", body: PathsBody()))
     }
 
+    package func rejectDeletions() async throws(ControlError) -> RejectionReport {
+        try await answer(to: request(.post, "reject-deletions", body: PathsBody()))
+    }
+
     /// Returns once the folder is unmounted, or stays mounted because of failed uploads.
     ///
     /// - Returns: The last report, with the failures.

@@ -57,6 +57,9 @@ struct Routes: Sendable {
         v1.post("confirm-deletions") { _, _ in
             try Response.json(await service.confirmDeletions())
         }
+        v1.post("reject-deletions") { _, _ in
+            try Response.json(await service.rejectDeletions())
+        }
         post("unmount", to: v1) { (body: UnmountBody, request) in
             try await stream(service.unmount(now: body.now ?? false), answering: request)
         }

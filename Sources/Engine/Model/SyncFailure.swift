@@ -10,6 +10,9 @@ package struct SyncFailure: Hashable, Sendable {
     /// Whether it is retried soon; ``EngineError/Kind/busy`` needs a user's decision.
     package var isPassing: Bool { !isFinal && kind != .busy }
 
+    /// Whether it is a remote deletion that waits for a user's decision.
+    package var isHeldDeletion: Bool { self == .awaitsConfirmation || self == .cannotReturn }
+
     /// The failure of a file that is uploaded, but whose bytes here are not safe until then.
     static func unstored(_ path: String) -> SyncFailure {
         SyncFailure(
@@ -31,10 +34,17 @@ package struct SyncFailure: Hashable, Sendable {
     package static let awaitsConfirmation = SyncFailure(
         kind: .busy, what: "apply the remote deletion",
         why: "bulk deletion on the remote",
-        remedy: "`apus confirm-deletions` removes it here too; "
-            + "put it back on the remote to keep it", isFinal: false)
+        remedy: "`apus confirm-deletions` removes it here too, "
+            + "`apus confirm-deletions --reject` sends it again", isFinal: false)
+    /// A held deletion that a user has rejected in vain.
+    static let cannotReturn = SyncFailure(
+        kind: .busy, what: "send it to the remote again",
+        why: "the remote has deleted it, and not all of its bytes are on this machine",
+        remedy: "put it back on the remote; or `apus confirm-deletions` removes it here too",
+        isFinal: false)
     static let rests = SyncFailure(
         kind: .busy, what: "delete it on the remote",
         why: "bulk deletion: held for one minute before it is sent",
-        remedy: "`apus confirm-deletions` sends it at once", isFinal: false)
+        remedy: "`apus confirm-deletions` sends it at once, "
+            + "`apus confirm-deletions --reject` brings the item back", isFinal: false)
 }

@@ -111,7 +111,7 @@ final class Agenda: Sendable {
                 let (page, end) = try store.read { database in
                     let page = try database.waiting(reason, after: last, limit: Self.pageMax)
                     let released = try page.filter { _, record in
-                        try (record.failure != .awaitsConfirmation || record.due != nil)
+                        try (record.failure?.isHeldDeletion != true || record.due != nil)
                             && database.isBelow(ancestor, record.inode)
                     }
                     return (released.map(\.record), page.count < Self.pageMax ? nil : page.last)

@@ -22,7 +22,7 @@ final class DeletionHold: Sendable {
     }
 
     func waitForConfirmation(_ inode: InodeNumber) throws(Blocked) -> Agenda.Outcome {
-        if try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation {
+        if try store.read({ try $0.pending(inode)?.failure?.isHeldDeletion }) != true {
             try store.write { try $0.setFailure(.awaitsConfirmation, attempts: 0, of: inode) }
         }
         return .held
@@ -83,6 +83,22 @@ final class DeletionHold: Sendable {
         } catch {
             throw error.failure
         }
+    }
+
+    /// Undoes the local deletions that are held: the remote's items appear here again.
+    ///
+    /// - Returns: Their number.
+    func rejectLocal() throws(Blocked) -> Int {
+        guard try due() != nil, guardian.withLock(\.isLocalSuspicious) else { return 0 }
+        let count = try store.write { database in
+            let count = try database.undoDeletions()
+            _ = try database.enqueueDeletions(due: agenda.due())
+            // Before the commit, after which the others may be planned at any time.
+            guardian.withLock { $0.confirm() }
+            return count
+        }
+        agenda.notify()
+        return count
     }
 
     /// Returns the remote deletions at or below an inode that await confirmation.

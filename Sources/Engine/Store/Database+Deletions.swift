@@ -115,6 +115,13 @@ extension Database {
         return held
     }
 
+    /// Returns the first inodes after `inode` whose remote deletion is held, ascending.
+    func heldInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        try values(
+            "SELECT inode FROM remote WHERE held = 1 AND inode > ? ORDER BY inode LIMIT ?",
+            [inode, limit])
+    }
+
     /// Makes the held inodes due, and ends their hold.
     func releaseHeld(due: Duration) throws {
         try run(
@@ -152,6 +159,34 @@ extension Database {
                 SELECT pending.inode \(Self.pendingDeletions)
                 WHERE pending.inode > :inode ORDER BY pending.inode LIMIT :limit)
             """, ["due": due.nanoseconds, "inode": inode, "limit": limit])
+    }
+
+    /// Makes the pending deletions conflict with what the remote has, as agreed: so they are undone when
+    /// they are planned. A directory comes back with the first item in it.
+    ///
+    /// - Returns: Their number.
+    func undoDeletions() throws -> Int {
+        try run(
+            """
+            INSERT INTO remote (inode, gone, kind, etag, size, modified, mode, target, has_metadata, xattrs)
+            SELECT pending.inode, 0, inodes.kind, synced.etag, synced.size, synced.modified,
+                synced.mode, inodes.target, inodes.has_metadata, synced.xattrs
+            \(Self.pendingDeletions)
+            WHERE NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = pending.inode)
+            AND NOT EXISTS (SELECT 1 FROM intents WHERE intents.inode = pending.inode)
+            AND NOT (synced.parent = 1
+                AND substr(synced.name, 1, \(FileName.asidePrefix.utf8.count))
+                    = CAST('\(FileName.asidePrefix)' AS BLOB))
+            AND (inodes.kind <> \(FileKind.file.rawValue) OR synced.etag NOT NULL)
+            AND (inodes.kind <> \(FileKind.directory.rawValue)
+                OR NOT EXISTS (SELECT 1 FROM synced AS child WHERE child.parent = synced.inode))
+            """)
+        return try value(
+            """
+            SELECT count(*) \(Self.pendingDeletions)
+            WHERE inodes.kind = \(FileKind.directory.rawValue)
+                OR EXISTS (SELECT 1 FROM remote WHERE remote.inode = pending.inode AND gone = 0)
+            """) ?? 0
     }
 
     func hasPendingDeletions(over count: Int) throws -> Bool {

@@ -1,0 +1,53 @@
+extension Engine {
+    package var deletions: DeletionRequests { DeletionRequests(engine: self) }
+}
+
+/// Decisions of users about bulk deletions that are held.
+package struct DeletionRequests: Sendable {
+    fileprivate let engine: Engine
+
+    private var hold: DeletionHold { engine.remote.deletions }
+
+    /// The number of paths of files that stay held in a result.
+    private static var pathsMax: Int { 20 }
+
+    /// Undoes the held deletions on both sides: what the remote has deleted is sent to it again, except
+    /// files whose bytes are not all here, which stay held; what was deleted here appears again.
+    ///
+    /// If the process dies meanwhile, the rest stays held.
+    package func reject() async throws(EngineError) -> RejectedDeletions {
+        var rejected = RejectedDeletions()
+        rejected.broughtBack = try completed(do: hold.rejectLocal())
+        var walk = RejectionWalk()
+        var isMore = true
+        while isMore {
+            if Task.isCancelled { throw EngineError(.interrupted, "reject deletions") }
+            (walk, isMore) = try completed { () throws(Blocked) in
+                try engine.remote.merger.merge { merge in
+                    var next = walk
+                    let isMore = try merge.rejectDeletions(&next)
+                    return (next, isMore)
+                }
+            }
+            await Task.yield()
+        }
+        rejected.sentAgain = walk.sentCount
+        try addLeft(to: &rejected)
+        return rejected
+    }
+
+    private func addLeft(to rejected: inout RejectedDeletions) throws(EngineError) {
+        let (items, paths) = try completed { () throws(Blocked) in
+            try engine.store.read { database in
+                let first = try database.heldInodes(
+                    after: InodeNumber(rawValue: 0), limit: Self.pathsMax)
+                return (
+                    try database.heldDeletions(below: .root).items,
+                    try first.map { ObjectKey(try database.path(of: $0)).description }
+                )
+            }
+        }
+        rejected.left = UInt64(items)
+        rejected.leftPaths = paths
+    }
+}
