@@ -20,9 +20,11 @@ enum Console {
 
     static func write(_ text: String) { write(Data(text.utf8)) }
 
-    /// Lists failures, in lines of the terminal's width.
+    /// Lists failures, and what was not waited for any longer, in lines of the terminal's width.
     static func printFailures(of progress: SyncProgress) {
-        progress.failureLines(columns: Terminal.columns(of: STDOUT_FILENO)).forEach(printLine)
+        let columns = Terminal.columns(of: STDOUT_FILENO)
+        progress.failureLines(columns: columns).forEach(printLine)
+        progress.timeoutLines(columns: columns).forEach(printLine)
     }
 
     /// Writes without the buffer of `print`, which would delay the lines of a watch in a pipe. Ends the

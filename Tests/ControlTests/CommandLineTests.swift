@@ -10,7 +10,7 @@ struct CommandLineTests {
         ["mount", "folder:/x", "/tmp", "--refresh", "soon"],
         ["mount", "folder:/x", "/tmp", "--offline", "sulk"], ["status", "--nonsense"],
         ["status", "--watch", "/a", "/b"], ["check", "a", "b"], ["forget"], ["states", "a"],
-        ["trash", "restore"],
+        ["trash", "restore"], ["sync", "--timeout", "soon"], ["unmount", "/a", "--timeout", "0"],
         ["apply", "sepia", "/tmp", "--max-pixels", "0"],
         ["apply", "sepia", "/tmp", "--max-memory", "127MiB"],
         ["apply", "sepia", "/tmp", "--max-seconds", "0"],

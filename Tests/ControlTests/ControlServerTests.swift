@@ -317,6 +317,29 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `a timeout is passed on, and the last report has what waits`() async throws {
+        let service = FakeMount()
+        var last = SyncProgress(isDone: true)
+        last.isTimedOut = true
+        last.waiting = [
+            .init(
+                path: "a", error: Problem(what: "send \"a\"", why: "it waits for its turn"),
+                attempts: 0, retryAt: nil, since: Sample.start)
+        ]
+        service.tell([last])
+        try await ServerFixture.run(service) { [last] server in
+            let timeout: Duration = .milliseconds(1_500)
+            #expect(try await server.client.sync(below: [], timeout: timeout) { _ in } == last)
+            #expect(try await server.client.unmount(now: false, timeout: timeout) { _ in } == last)
+            #expect(
+                service.calls == [
+                    .sync([""], timeout: timeout), .unmount(now: false, timeout: timeout),
+                ])
+            let wrong = try await server.send(.post, "/v1/sync", body: "{\"timeout\":-1}")
+            #expect(wrong.status == 400)
+        }
+    }
+
     @Test(arguments: [false, true])
     func `unmount says whether to wait`(now: Bool) async throws {
         try await ServerFixture.run { server in

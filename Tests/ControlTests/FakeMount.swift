@@ -8,7 +8,7 @@ final class FakeMount: MountService {
     enum Call: Hashable {
         case status([String], limit: Int)
         case list(String, after: Int64, limit: Int)
-        case sync([String])
+        case sync([String], timeout: Duration? = nil)
         case evict([String])
         case refresh([String])
         case pin([String], waits: Bool)
@@ -19,7 +19,7 @@ final class FakeMount: MountService {
         case link(String)
         case confirmDeletions
         case rejectDeletions
-        case unmount(now: Bool)
+        case unmount(now: Bool, timeout: Duration? = nil)
     }
 
     private struct State {
@@ -121,8 +121,10 @@ final class FakeMount: MountService {
 
     func statusChanges() -> AsyncStream<Void> { changes.stream }
 
-    func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
-        stream(.sync(paths), \.progress)
+    func sync(
+        below paths: [String], timeout: Duration?
+    ) -> AsyncThrowingStream<SyncProgress, any Error> {
+        stream(.sync(paths, timeout: timeout), \.progress)
     }
 
     func refresh(_ paths: [String]) -> AsyncThrowingStream<RefreshProgress, any Error> {
@@ -199,8 +201,10 @@ final class FakeMount: MountService {
         return Sample.rejection
     }
 
-    func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {
-        stream(.unmount(now: now), \.progress)
+    func unmount(
+        now: Bool, timeout: Duration?
+    ) -> AsyncThrowingStream<SyncProgress, any Error> {
+        stream(.unmount(now: now, timeout: timeout), \.progress)
     }
 
     private func stream<Report: Sendable>(

@@ -78,6 +78,31 @@ struct RenderingTests {
                 == "a  4.0 KiB, 3 files, 1 of them to be fetched (1.0 KiB)")
     }
 
+    @Test func `a sync that took too long lists what waits, since when and until when`() {
+        var progress = SyncProgress(isDone: true)
+        progress.isTimedOut = true
+        progress.pending = 4
+        let now = Sample.start.addingTimeInterval(300)
+        progress.waiting = [
+            .init(
+                path: "b/full.mov",
+                error: Problem(what: "upload \"b/full.mov\"", why: "no room", remedy: "free some"),
+                attempts: 3, retryAt: now.addingTimeInterval(19.5), since: Sample.start),
+            .init(
+                path: "a.jpg", error: Problem(what: "send \"a.jpg\"", why: "it waits for its turn"),
+                attempts: 0, retryAt: nil, since: Sample.start),
+        ]
+        #expect(
+            progress.timeoutLines(columns: nil, now: now) == [
+                "waiting b/full.mov: no room; free some (for 5 min, retried in 20 s)",
+                "waiting a.jpg: it waits for its turn (for 5 min)",
+                "and 2 more; `apus status --all` lists them",
+            ])
+        #expect(progress.timeoutLines(columns: 30, now: now).allSatisfy { $0.count <= 50 })
+        progress.isTimedOut = false
+        #expect(progress.timeoutLines(columns: nil, now: now) == [])
+    }
+
     @Test func `rejected deletions are a sentence, and what is left is a reason`() {
         var report = Sample.rejection
         #expect(report.line == "Sending again what the remote deleted: 120 items.")

@@ -212,22 +212,26 @@ extension MountedEngine {
 
     // MARK: Sync and unmount
 
-    func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
+    func sync(
+        below paths: [String], timeout: Duration?
+    ) -> AsyncThrowingStream<SyncProgress, any Error> {
         stream { report in
-            _ = try await self.syncUntilSettled(below: paths, report)
+            _ = try await self.syncUntilSettled(below: paths, timeout, report)
         }
     }
 
-    func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {
+    func unmount(
+        now: Bool, timeout: Duration?
+    ) -> AsyncThrowingStream<SyncProgress, any Error> {
         stream { report in
             if !now {
-                let last = try await self.syncBeforeUnmounting { progress in
+                let last = try await self.syncBeforeUnmounting(timeout) { progress in
                     var progress = progress
                     // The last report follows the unmount.
-                    progress.isDone = progress.isDone && !progress.failed.isEmpty
+                    progress.isDone = progress.isDone && progress.isInVain
                     report(progress)
                 }
-                if !last.failed.isEmpty { return }
+                if last.isInVain { return }
             }
             let before = await self.pendingProgress()
             try await self.unmountIfUnused()
@@ -241,10 +245,10 @@ extension MountedEngine {
 
     /// - Throws: `.failed` with a remedy if the pending changes cannot be determined.
     private func syncBeforeUnmounting(
-        _ report: @escaping @Sendable (SyncProgress) -> Void
+        _ timeout: Duration?, _ report: @escaping @Sendable (SyncProgress) -> Void
     ) async throws -> SyncProgress {
         do {
-            return try await syncUntilSettled(below: [""], report)
+            return try await syncUntilSettled(below: [""], timeout, report)
         } catch let error as ControlError {
             throw ControlError(
                 .failed, what: "unmount \(options.mountPoint)",
@@ -288,21 +292,23 @@ extension MountedEngine {
         return stream
     }
 
-    /// Sends everything below the paths, and reports until nothing more can be sent.
+    /// Sends everything below the paths, and reports until nothing more can be sent, or the time is over.
     ///
     /// - Returns: The last report.
     private func syncUntilSettled(
-        below paths: [String], _ report: @escaping @Sendable (SyncProgress) -> Void
+        below paths: [String], _ timeout: Duration?,
+        _ report: @escaping @Sendable (SyncProgress) -> Void
     ) async throws -> SyncProgress {
+        let clock = SystemClock()
+        let end = timeout.map { clock.uptime + $0 }
         let sentBefore = engine.bytesSent
         let inodes = try await onEngine { () async throws(EngineError) in
-            await engine.refreshes.probeRefusedCredentials()
+            await self.probeRefusedCredentials(within: timeout)
             let inodes = try await self.inodes(of: paths)
             for inode in inodes { try engine.hasten(below: inode) }
             return inodes
         }
         var patience = SyncPatience()
-        let clock = SystemClock()
         var reported: SyncProgress?
         while true {
             let count = engine.changeCount
@@ -310,15 +316,48 @@ extension MountedEngine {
             var (progress, isSending) = try await progress(of: inodes, sentBefore: sentBefore)
             let cost = start.duration(to: .now)
             patience.limit(&progress, isSending: isSending, at: clock.uptime)
+            if let end, clock.uptime >= end, !progress.isDone {
+                try await stopWaiting(for: inodes, &progress)
+            }
             let isDelayed = progress.waiting != nil || progress.unreachable != nil
             // The time to the next attempt changes although nothing else does.
             if progress != reported || isDelayed { report(progress) }
             reported = progress
             if progress.isDone { return progress }
-            try await Task.sleep(for: max(Self.reportInterval, cost * Self.restFactor))
-            await engine.waitForChange(
-                after: count, within: isDelayed ? Self.delayInterval : SyncPatience.limit)
+            let left = end.map { max(.zero, $0 - clock.uptime) } ?? .seconds(1e9)
+            let pause = max(Self.reportInterval, cost * Self.restFactor)
+            try await Task.sleep(for: min(left, pause))
+            let interval = isDelayed ? Self.delayInterval : SyncPatience.limit
+            await engine.waitForChange(after: count, within: min(left, interval))
         }
+    }
+
+    private func probeRefusedCredentials(within limit: Duration?) async {
+        guard let limit else { return await engine.refreshes.probeRefusedCredentials() }
+        await withTaskGroup { group in
+            group.addTask { await self.engine.refreshes.probeRefusedCredentials() }
+            group.addTask { try? await Task.sleep(for: limit) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Makes a report the last one, with the items that are not on the remote, as the time is over.
+    private func stopWaiting(
+        for inodes: [InodeNumber], _ progress: inout SyncProgress
+    ) async throws(ControlError) {
+        progress.isTimedOut = true
+        progress.isDone = true
+        progress.unsent = progress.pending
+        let waits = try await onEngine { () async throws(EngineError) in
+            var waits: [SyncProgress.Wait] = []
+            for inode in inodes {
+                let items = try engine.status(below: inode, limit: Self.waitingMax).items
+                waits += items.filter { $0.failure?.isHeldDeletion != true }.map { .init($0) }
+            }
+            return Array(waits.prefix(Self.waitingMax))
+        }
+        progress.waiting = waits
     }
 
     private func progress(
@@ -373,6 +412,24 @@ extension MountedEngine {
             }
             return (progress, isSending)
         }
+    }
+}
+
+extension SyncProgress.Wait {
+    /// The wait of any item that is not on the remote.
+    fileprivate init(_ item: PendingItem) {
+        let state = StatusItem(item)
+        let reason =
+            switch item.transfer?.kind {
+            case .upload: "it is being sent, \(state.percent) %"
+            case .some: "it is being sent"
+            case nil where item.awaitsPause: "it is open for writing"
+            case nil: "it waits for its turn"
+            }
+        self.init(
+            path: item.path,
+            error: state.error ?? Problem(what: "send \"\(item.path)\"", why: reason),
+            attempts: item.attempts, retryAt: item.retry?.date, since: item.since.date)
     }
 }
 

@@ -82,7 +82,7 @@ struct MountCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Interval at which folders in use are checked for remote changes. (default: 30s)",
             valueName: "time"),
-        transform: parseDuration)
+        transform: Duration.parse)
     var refresh: Duration = .seconds(30)
 
     @Option(
@@ -209,12 +209,5 @@ struct MountCommand: AsyncParsableCommand {
             throw ValidationError("\"\(text)\" is not a choice; write fail or wait")
         }
         return offline
-    }
-
-    private static func parseDuration(_ text: String) throws -> Duration {
-        guard let duration = HumanDuration.parse(text), duration > .zero else {
-            throw ValidationError("\"\(text)\" is not a time; write it like 30s or 5m")
-        }
-        return duration
     }
 }

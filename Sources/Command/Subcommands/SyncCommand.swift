@@ -9,26 +9,42 @@ struct SyncCommand: AsyncParsableCommand {
         discussion: """
             Without a path, this applies to every mount. Items that cannot be sent are listed with the \
             reason, at most 20 of them; the exit status is then 1. Failed attempts are repeated, but not \
-            waited for once nothing was sent for 30 seconds; they go on without this command.
+            waited for once nothing was sent for 30 seconds; they go on without this command. With --timeout, \
+            this ends after that time, for each mount; what still waits is listed with the reason, since \
+            when, and the next attempt.
 
             EXAMPLES:
               apus sync ~/Cloud/Photos
+              apus sync ~/Cloud --timeout 10m
               apus sync --json
             """)
 
     @Argument(help: "Files and folders, with everything below.", completion: .file())
     var path: [String] = []
 
+    @Option(
+        help: ArgumentHelp("The time after which this ends, such as 90s.", valueName: "time"),
+        transform: Duration.parse)
+    var timeout: Duration?
+
     @Flag(help: "Print JSON, a line for each step.")
     var json = false
 
     func run() async throws {
+        var isTimedOut = false
         var failures: [SyncProgress.Failure] = []
         var unsent: UInt64 = 0
         for target in try Daemons().targets(ofPathsOrAll: path) {
             let last = try await sync(target)
             failures += last.failed
             unsent += last.unsent
+            isTimedOut = isTimedOut || last.isTimedOut
+        }
+        if isTimedOut {
+            throw CommandFailure(
+                what: "send everything to the remote in time",
+                why: "\(counted(unsent, "item still waits", "items still wait"))",
+                remedy: "they stay queued; `apus status` shows each with its reason")
         }
         guard let first = failures.first else { return }
         throw CommandFailure(
@@ -41,12 +57,14 @@ struct SyncCommand: AsyncParsableCommand {
 
     private func sync(_ target: Daemons.Target) async throws -> SyncProgress {
         if json {
-            return try await target.client.sync(below: target.paths) { progress in
+            return try await target.client.sync(below: target.paths, timeout: timeout) { progress in
                 try? Console.printJSON(progress, pretty: false)
             }
         }
         var line = ProgressLine.standardError()
-        let last = try await target.client.sync(below: target.paths) { line.show($0) }
+        let last = try await target.client.sync(below: target.paths, timeout: timeout) {
+            line.show($0)
+        }
         line.finish()
         Console.printFailures(of: last)
         Console.printLine("\(target.mountPoint): \(last.line).")

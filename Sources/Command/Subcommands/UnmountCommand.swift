@@ -10,11 +10,12 @@ struct UnmountCommand: AsyncParsableCommand {
         abstract: "Ends a mount, once everything is on the remote.",
         discussion: """
             Waits for pending uploads and shows their progress. Interrupting the wait leaves the \
-            folder mounted. A mount whose daemon is dead is removed; the exit status is then 1 if \
+            folder mounted; so does the end of --timeout, which lists what still waits. A mount whose daemon is dead is removed; the exit status is then 1 if \
             changes wait for the next mount, or if that is not known, and 0 with --now.
 
             EXAMPLES:
               apus unmount ~/Cloud
+              apus unmount ~/Cloud --timeout 10m
               apus unmount ~/Cloud --now
             """,
         aliases: ["umount"])
@@ -24,6 +25,13 @@ struct UnmountCommand: AsyncParsableCommand {
 
     @Flag(help: "Do not wait: changes stay queued and are sent by the next mount.")
     var now = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The time after which the folder stays mounted if changes are not on the remote.",
+            valueName: "time"),
+        transform: Duration.parse)
+    var timeout: Duration?
 
     /// Limit for the daemon's last steps, after the uploads.
     private static let endTimeout: Duration = .seconds(30)
@@ -64,9 +72,11 @@ struct UnmountCommand: AsyncParsableCommand {
         let about = try await target.client.about()
         let waiter = try MountWaiter(mountPoint: target.mountPoint, pid: about.pid)
         var line = ProgressLine.standardError()
-        let last = try await target.client.unmount(now: now) { line.show($0) }
+        let last = try await target.client.unmount(now: now, timeout: timeout) {
+            line.show($0)
+        }
         line.finish()
-        guard last.failed.isEmpty || now else { throw failure(last) }
+        guard !last.isInVain || now else { throw failure(last) }
         try await waiter.wait(timeout: Self.endTimeout)
         if let unverified = last.unverified, !now { throw CommandFailure(unverified) }
         guard last.pending > 0, last.unverified == nil else {
@@ -79,7 +89,8 @@ struct UnmountCommand: AsyncParsableCommand {
         Console.printFailures(of: last)
         return CommandFailure(
             what: "unmount \(mountpoint)",
-            why: "\(counted(last.unsent, "item", "items")) could not be sent",
+            why: counted(last.unsent, "item", "items")
+                + (last.isTimedOut ? " not sent in time" : " could not be sent"),
             remedy: "`apus status` shows why; `apus unmount --now` leaves them for the next mount")
     }
 

@@ -36,8 +36,12 @@ package protocol MountService: Sendable {
     /// Later changes may be included. The last value has ``SyncProgress/isDone`` set. Ending the stream
     /// early ends the reports, not the uploads.
     ///
+    /// - Parameter timeout: The time after which the last value follows, with ``SyncProgress/isTimedOut`` and
+    ///   the items that are not on the remote; nil for none.
     /// - Throws: ``ControlError``: `.missing` if a path does not exist.
-    func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error>
+    func sync(
+        below paths: [String], timeout: Duration?
+    ) -> AsyncThrowingStream<SyncProgress, any Error>
 
     /// Looks at the remote for changes in the known folders at and below `paths`, and reports the
     /// progress. Ending the stream early ends the refresh.
@@ -110,12 +114,13 @@ package protocol MountService: Sendable {
     /// files whose bytes are not all here, which stay held; what was deleted here appears again.
     func rejectDeletions() async throws(ControlError) -> RejectionReport
 
-    /// Ends the mount: sends the pending changes, with progress as in ``sync(below:)``, then unmounts.
+    /// Ends the mount: sends the pending changes, with progress as in ``sync(below:timeout:)``, then
+    /// unmounts.
     ///
-    /// The last value has ``SyncProgress/isDone`` set and follows the unmount. If something failed, it
-    /// lists the failures, and the folder stays mounted. Ending the stream before cancels the unmount.
+    /// The last value has ``SyncProgress/isDone`` set and follows the unmount. If something failed, or took
+    /// longer than `timeout`, it lists that, and the folder stays mounted. Ending the stream before cancels the unmount.
     ///
     /// - Parameter now: Unmount at once and leave the changes queued; the last value counts them.
     /// - Throws: ``ControlError``: `.refused` while files are open below the mount point.
-    func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error>
+    func unmount(now: Bool, timeout: Duration?) -> AsyncThrowingStream<SyncProgress, any Error>
 }

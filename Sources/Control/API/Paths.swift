@@ -17,8 +17,16 @@ struct RestoreBody: Codable {
     var all: Bool?
 }
 
+struct SyncBody: Codable {
+    var paths: [String]?
+    /// The time after which the answer ends, in seconds.
+    var timeout: Double?
+}
+
 struct UnmountBody: Codable {
     var now: Bool?
+    /// The time after which the folder stays mounted if changes are not on the remote, in seconds.
+    var timeout: Double?
 }
 
 extension ControlError {

@@ -23,7 +23,8 @@ package struct SyncProgress: Codable, Hashable, Sendable {
         }
     }
 
-    /// An item whose last attempt failed, and which is retried.
+    /// An item whose last attempt failed, and which is retried; in the last report of a sync that took
+    /// too long, any item that is not on the remote.
     package struct Wait: Codable, Hashable, Sendable {
         package var path: String
         package var error: Problem
@@ -31,12 +32,17 @@ package struct SyncProgress: Codable, Hashable, Sendable {
         package var attempts: Int
         /// The time of the next attempt; nil if it is under way or not known.
         package var retryAt: Date?
+        /// The time of the change; nil except after a timeout.
+        package var since: Date?
 
-        package init(path: String, error: Problem, attempts: Int, retryAt: Date?) {
+        package init(
+            path: String, error: Problem, attempts: Int, retryAt: Date?, since: Date? = nil
+        ) {
             self.path = path
             self.error = error
             self.attempts = attempts
             self.retryAt = retryAt
+            self.since = since
         }
     }
 
@@ -48,7 +54,7 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var bytesSent: UInt64 = 0
     /// Some of the current uploads, for display.
     package var uploading: [Upload] = []
-    /// Some of the items that failed and are retried; nil if there are none.
+    /// Some of the items that failed and are retried, see ``Wait``; nil if there are none.
     package var waiting: [Wait]?
     /// The reason why nothing can be sent now: the remote does not answer.
     package var unreachable: Problem?
@@ -65,14 +71,17 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     /// The reason why the pending changes are not known, if the state cannot be read; the numbers
     /// are then meaningless.
     package var unverified: Problem?
+    /// Whether this is the last report as the sync took too long.
+    @OmittedIfFalse package var isTimedOut = false
     /// Whether this is the last report: everything is on the remote or in
-    /// ``failed``.
+    /// ``failed``, or the time is over.
     package var isDone = false
 
     private enum CodingKeys: String, CodingKey {
         case pending, bytesPending, bytesSent, uploading, waiting, unreachable, failed, unsent,
             held,
             resting, unverified
+        case isTimedOut = "timedOut"
         case isDone = "done"
     }
 }

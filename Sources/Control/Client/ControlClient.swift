@@ -51,13 +51,15 @@ package struct ControlClient: Sendable {
         try await stream(request(.get, "status/watch" + query(paths, limit: limit)), each: each)
     }
 
-    /// Returns once everything below `paths` is on the remote or has failed permanently.
+    /// Returns once everything below `paths` is on the remote or has failed permanently, or after
+    /// `timeout`.
     ///
     /// - Returns: The last report, with the failures.
     package func sync(
-        below paths: [String], each: (SyncProgress) -> Void
+        below paths: [String], timeout: Duration? = nil, each: (SyncProgress) -> Void
     ) async throws(ControlError) -> SyncProgress {
-        let body = PathsBody(paths: paths.isEmpty ? nil : paths)
+        let body = SyncBody(
+            paths: paths.isEmpty ? nil : paths, timeout: timeout?.inSeconds)
         return try await lastReport(
             of: request(.post, "sync", body: body), isLast: \.isDone, each: each)
     }
@@ -144,15 +146,16 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.post, "reject-deletions", body: PathsBody()))
     }
 
-    /// Returns once the folder is unmounted, or stays mounted because of failed uploads.
+    /// Returns once the folder is unmounted, or stays mounted because of failed uploads, or as these took
+    /// longer than `timeout`.
     ///
     /// - Returns: The last report, with the failures.
     package func unmount(
-        now: Bool, each: (SyncProgress) -> Void
+        now: Bool, timeout: Duration? = nil, each: (SyncProgress) -> Void
     ) async throws(ControlError) -> SyncProgress {
-        try await lastReport(
-            of: request(.post, "unmount", body: UnmountBody(now: now)), isLast: \.isDone, each: each
-        )
+        let body = UnmountBody(now: now, timeout: timeout?.inSeconds)
+        return try await lastReport(
+            of: request(.post, "unmount", body: body), isLast: \.isDone, each: each)
     }
 
     // MARK: Requests
@@ -296,5 +299,11 @@ extension ControlError {
                 remedy: "see the log in its state directory")
         default: self.init(.unreachable, what: what, why: error.reason)
         }
+    }
+}
+
+extension Duration {
+    fileprivate var inSeconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 }

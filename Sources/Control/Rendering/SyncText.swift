@@ -49,6 +49,28 @@ extension SyncProgress {
         }
     }
 
+    /// Whether something is not on the remote.
+    package var isInVain: Bool { !failed.isEmpty || isTimedOut }
+
+    /// Returns a line for each of the items that a sync did not wait for any longer, and one for the others:
+    /// `waiting a.jpg: no room (for 5 min, retried in 20 s)`.
+    ///
+    /// - Parameter columns: The maximum width; nil for none.
+    package func timeoutLines(columns: Int?, now: Date = Date()) -> [String] {
+        guard isTimedOut else { return [] }
+        let waits = waiting ?? []
+        let lines = waits.map { wait in
+            let line = TextLine(
+                [.words("waiting "), .path(wait.path), .words(": ")]
+                    + TextLine.Part.quoting(
+                        wait.error.description(beside: wait.path) + wait.times(now: now)))
+            return columns.map(line.fitted) ?? line.text()
+        }
+        guard pending > UInt64(waits.count) else { return lines }
+        let others = pending - UInt64(waits.count)
+        return lines + ["and \(others) more; `apus status --all` lists them"]
+    }
+
     private var changes: String {
         counted(pending, "change", "changes") + " (\(HumanSize.format(bytesPending)))"
     }
@@ -90,5 +112,22 @@ extension EvictReport {
 
     package var refusalLines: [String] {
         refused.map { "\($0.path.isEmpty ? "." : $0.path.singleLine): \($0.reason)" }
+    }
+}
+
+extension SyncProgress.Wait {
+    /// ` (for 5 min, retried in 20 s)`.
+    fileprivate func times(now: Date) -> String {
+        let waited = since.map {
+            "for " + HumanDuration.format(seconds: now.timeIntervalSince($0))
+        }
+        let retry = retryAt.map { time in
+            time > now
+                ? "retried in "
+                    + HumanDuration.format(seconds: time.timeIntervalSince(now).rounded(.up))
+                : "retried now"
+        }
+        let times = [waited, retry].compactMap(\.self)
+        return times.isEmpty ? "" : " (\(times.joined(separator: ", ")))"
     }
 }

@@ -61,7 +61,9 @@ struct Routes: Sendable {
             try Response.json(await service.rejectDeletions())
         }
         post("unmount", to: v1) { (body: UnmountBody, request) in
-            try await stream(service.unmount(now: body.now ?? false), answering: request)
+            let timeout = try timeout(body.timeout)
+            return try await stream(
+                service.unmount(now: body.now ?? false, timeout: timeout), answering: request)
         }
         return router.buildResponder()
     }
@@ -86,9 +88,6 @@ struct Routes: Sendable {
     }
 
     private func list(_ request: Request) async throws -> ListPage {
-        let paths = try paths(inQueryOf: request)
-        guard let path = paths.first, paths.count == 1 else {
-            throw ControlError(
         let page = try page(inQueryOf: request)
         return try await service.list(page.path, after: page.position, limit: page.limit)
     }
@@ -101,6 +100,9 @@ struct Routes: Sendable {
     private func page(
         inQueryOf request: Request
     ) throws -> (path: String, position: Int64, limit: Int) {
+        let paths = try paths(inQueryOf: request)
+        guard let path = paths.first, paths.count == 1 else {
+            throw ControlError(
                 .invalid, what: "list \(paths.count) paths", why: "each has pages of its own",
                 remedy: "send a request for each path")
         }
@@ -118,9 +120,20 @@ struct Routes: Sendable {
         return (path, position, limit)
     }
 
-    private func sync(_ body: PathsBody, _ request: Request) async throws -> Response {
+    private func sync(_ body: SyncBody, _ request: Request) async throws -> Response {
         let paths = try ControlError.checkedPaths(body.paths ?? [""])
-        return try await stream(service.sync(below: paths), answering: request)
+        let timeout = try timeout(body.timeout)
+        return try await stream(
+            service.sync(below: paths, timeout: timeout), answering: request)
+    }
+
+    private func timeout(_ seconds: Double?) throws(ControlError) -> Duration? {
+        guard let seconds else { return nil }
+        guard seconds >= 0, seconds < 1e9 else {
+            throw ControlError(
+                .invalid, what: "wait for \(seconds) seconds", why: "it is not a time")
+        }
+        return .seconds(seconds)
     }
 
     private func refresh(_ body: PathsBody, _ request: Request) async throws -> Response {
@@ -128,9 +141,6 @@ struct Routes: Sendable {
         return try await stream(service.refresh(paths), answering: request)
     }
 
-    private func evict(_ body: PathsBody, _ request: Request) async throws -> Response {
-        try Response.json(await service.evict(try checkedPaths(body.paths, toDo: "evict")))
-    }
     private func restore(_ body: RestoreBody, _ request: Request) async throws -> Response {
         let paths = try checkedPaths(body.paths, toDo: "restore")
         var folder: String?
@@ -139,6 +149,9 @@ struct Routes: Sendable {
             service.restore(paths, to: folder, isAll: body.all ?? false), answering: request)
     }
 
+    private func evict(_ body: PathsBody, _ request: Request) async throws -> Response {
+        try Response.json(await service.evict(try checkedPaths(body.paths, toDo: "evict")))
+    }
 
     /// - Throws: `.invalid` if there is no path: an operation on the whole mount is not done by mistake.
     private func checkedPaths(
