@@ -96,6 +96,7 @@ extension MountedTests {
                 try folder.unmount()
                 let list = try Program.require(Apus.path, "trash", "list", "--json", folder.state)
                 for path in Self.files { #expect(list.contains("\"\(path)\""), "\(list)") }
+                try Apus.expectRefusal("trash", "list", "/proc", naming: "list the trash of /proc")
                 try Apus.expectRefusal(
                     "trash", "restore", folder.state, naming: "not mounted", "apus mount")
                 try folder.mount()

@@ -35,13 +35,26 @@ struct TrashListCommand: AsyncParsableCommand {
             }
         }
         for text in path {
-            if let place = try? daemons.formerPlace(text) {
-                try await list.show(place.target, below: place.path)
-            } else {
+            guard let place = try place(text, daemons) else {
                 try list.show(stateOf: text)
+                continue
             }
+            try await list.show(place.target, below: place.path)
         }
         list.finish()
+    }
+
+    /// - Returns: nil for a path that is in no mount, or in one without a daemon.
+    private func place(
+        _ text: String, _ daemons: Daemons
+    ) throws -> (target: Daemons.Target, path: String)? {
+        do {
+            return try daemons.formerPlace(text)
+        } catch let error as ControlError
+            where error.kind == .missing || error.kind == .unreachable
+        {
+            return nil
+        }
     }
 }
 
