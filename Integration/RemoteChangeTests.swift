@@ -13,6 +13,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(2)))
         func `show up at once after apus refresh`() throws {
             var options = MountedFolder.Options()
+            options.source = "watch=no"
             options.mount = ["--refresh", "1h"]
             try MountedFolder.with(options) { remote in
                 try Files.makeDirectory("\(remote)/outer")
@@ -100,6 +101,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(2)))
         func `that nobody has looked for yet are found by whoever opens a file`() throws {
             var options = MountedFolder.Options()
+            options.source = "watch=no"
             options.mount = ["--refresh", "1h"]
             let names = ["append", "edit", "goes", "read"]
             try MountedFolder.with(options) { remote in

@@ -147,11 +147,11 @@ struct RefreshScheduleTests {
     @Test func `are listed when first used, and again after the interval`() {
         var used = RefreshSchedule(interval: .seconds(30))
         #expect(used.takeDue(at: .zero).due == [.root])
-        used.end(.root)
+        used.end(.root, at: .zero)
         let isDue = used.note(directory, at: .seconds(1))
         #expect(isDue)
         #expect(used.takeDue(at: .seconds(1)).due == [directory])
-        used.end(directory)
+        used.end(directory, at: .zero)
         let isDueAgain = used.note(directory, at: .seconds(2))
         #expect(!isDueAgain)
         let (due, next) = used.takeDue(at: .seconds(3))
@@ -173,8 +173,8 @@ struct RefreshScheduleTests {
         #expect(used.takeDue(at: .seconds(299)).next == .seconds(300))
         #expect(used.takeIdle(at: .seconds(300)) == [directory])
         #expect(used.takeIdle(at: .seconds(301)) == [])
-        used.end(.root)
-        used.end(directory)
+        used.end(.root, at: .zero)
+        used.end(directory, at: .zero)
         #expect(used.takeDue(at: .seconds(400)).due == [.root])
         let isDue = used.note(directory, at: .seconds(1_000))
         #expect(isDue)
@@ -228,7 +228,7 @@ struct RefreshScheduleTests {
     @Test func `are not listed again after a listing ahead, until a program uses them`() {
         var used = RefreshSchedule(interval: .seconds(30))
         #expect(used.takeDue(at: .zero).due == [.root])
-        used.end(.root)
+        used.end(.root, at: .zero)
         used.noteListing(directory, isAhead: true, at: .seconds(1))
         used.noteEnd(
             of: directory, begunAt: .seconds(1), busy: .seconds(1), hasNews: true, at: .seconds(2))
@@ -271,8 +271,8 @@ struct RefreshScheduleTests {
             }
             let (started, _) = used.takeDue(at: now)
             #expect(started.contains(directory))
-            used.end(directory)
-            used.end(.root)
+            used.end(directory, at: .zero)
+            used.end(.root, at: .zero)
             return now - .seconds(begin + 10)
         }
         #expect(due(from: 0, news: true) == .seconds(200))
@@ -326,12 +326,12 @@ struct RefreshScheduleTests {
         for directory in directories { _ = used.note(directory, at: .zero) }
         #expect(used.takeDue(at: .zero).due == [.root] + directories.prefix(3))
         #expect(used.takeDue(at: .zero).due == [])
-        used.end(.root)
+        used.end(.root, at: .zero)
         #expect(used.takeDue(at: .seconds(1)).due == [directories[3]])
-        used.end(directories[0])
-        used.end(directories[3])
+        used.end(directories[0], at: .zero)
+        used.end(directories[3], at: .zero)
         #expect(used.takeDue(at: .seconds(2)).due == [directories[4]])
-        used.end(directories[4])
+        used.end(directories[4], at: .zero)
         #expect(used.takeDue(at: .seconds(40)).due == [.root, directories[0]])
     }
 }

@@ -22,7 +22,7 @@ package struct ProviderConformance: Sendable {
 
     package static let cases =
         listingCases + readingCases + writingCases + changingCases + namingCases
-        + interruptionCases
+        + interruptionCases + changeCases
 
     private let options: ConformanceOptions
     private let makeProvider: @Sendable () async throws -> any Provider

@@ -50,6 +50,8 @@ import Testing
         settings.latency = .zero...(.microseconds(200))
         settings.pieceDelay = .zero...(.microseconds(200))
         settings.pageEntries = 10
+        settings.feed = SimulatedFeedSettings()
+        settings.feed?.delay = .zero...(.microseconds(200))
         let fixed = settings
         try await ProviderConformance(options: fewEntries) {
             SimulatedProvider(

@@ -94,6 +94,7 @@ package final class Engine: Sendable {
                 group.addTask(on: pools.content) { [transfer] in
                     await transfer.downloader.wholeFileCheck.run()
                 }
+                group.addTask { [remote] in await remote.follower.run() }
                 group.addTask { [remote] in await remote.refresher.run() }
                 group.addTask { [transfer] in await transfer.pinFetcher.run() }
                 group.addTask(on: pools.upkeep) { [local] in

@@ -81,6 +81,7 @@ struct RemoteParts: Sendable {
     let lister: Lister
     let names: NameFinder
     let refresher: Refresher
+    let follower: ChangeFollower
     let walks: TreeWalks
     let metadata: MetadataFetcher
 
@@ -92,7 +93,8 @@ struct RemoteParts: Sendable {
         let agenda = local.agenda
         activity = RemoteActivity(names: provider.traits.names)
         schedule = DirectoriesInUse(
-            interval: configuration.refreshInterval, clock: clock,
+            interval: configuration.refreshInterval,
+            followedInterval: configuration.followedRefreshInterval, clock: clock,
             kernelCache: local.kernelCache)
         let looks = MetadataQueue()
         deadlines = Deadlines(clock: clock)
@@ -123,7 +125,10 @@ struct RemoteParts: Sendable {
             store: store, clock: clock, gate: gate, activity: activity, answers: answers,
             lister: lister, merger: merger)
         refresher = Refresher(
-            store: store, clock: clock, gate: gate, schedule: schedule, lister: lister)
+            interval: configuration.refreshInterval, store: store, clock: clock, gate: gate,
+            schedule: schedule, lister: lister)
+        follower = ChangeFollower(
+            clock: clock, logger: logger, random: random, gate: gate, schedule: schedule)
         walks = TreeWalks(
             store: store, clock: clock, gate: gate, detector: detector,
             listings: lister.listings, looks: looks)
@@ -168,7 +173,7 @@ struct TransferParts: Sendable {
             preparation: UploadPreparation(
                 store: store, clock: clock, logger: logger, content: content,
                 metadata: remote.metadata, downloader: downloader, merger: merger),
-            progress: progress, sweeper: sweeper,
+            progress: progress, schedule: remote.schedule, sweeper: sweeper,
             verifier: Verifier(
                 configuration: configuration, store: store, clock: clock, logger: logger,
                 gate: gate, activity: activity, comparison: comparison, merger: merger,

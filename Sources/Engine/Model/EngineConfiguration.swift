@@ -21,6 +21,9 @@ package struct EngineConfiguration: Sendable {
     /// How long the first look into a known directory since the start may wait for its listing; zero not
     /// to wait.
     package var firstLookMax: Duration = .zero
+    /// The same for those of which the remote reports changes: it may miss some, such as changes of the
+    /// other machines that share a disk. nil for ten times ``refreshInterval``.
+    package var followedRefreshInterval: Duration?
     /// Delay between the last close of a written file and its upload.
     package var settleTime: Duration = .seconds(1)
     /// The least interval at which a file that stays open for writing is uploaded.

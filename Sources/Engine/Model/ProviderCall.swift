@@ -15,15 +15,16 @@ package enum ProviderCall: Sendable {
     case delete(ObjectKey)
     case space
     case publicLink(ObjectKey)
+    case follow(ObjectKey)
+    case changes
 
     /// Whether it changes nothing, so that it can be given up once the remote is out of reach. A probe
     /// finds out when that is over.
     var isLook: Bool {
         switch self {
-        case .list, .stat, .read, .space: true
+        case .list, .stat, .read, .space, .follow: true
         case .probe, .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move,
-            .delete,
-            .publicLink:
+            .delete, .publicLink, .changes:
             false
         }
     }
@@ -45,6 +46,8 @@ extension ProviderCall: CustomStringConvertible {
         case .delete(let key): "delete \"\(key)\""
         case .space: "read the free space"
         case .publicLink(let key): "make a link to \"\(key)\""
+        case .follow(let key): "follow the changes in \"\(key)\""
+        case .changes: "wait for changes"
         }
     }
 }

@@ -2,7 +2,8 @@
 /// the grace period at shutdown. Calls that change nothing also end in an outage, see
 /// ``ProviderCall/end``.
 ///
-/// A transfer may take any time: the provider ends it if it makes no progress.
+/// A transfer may take any time: the provider ends it if it makes no progress. So may the wait for
+/// changes.
 struct DeadlineProvider: ProviderWrapper {
     let inner: any Provider
     let departure: ShutdownGrace
@@ -25,12 +26,12 @@ struct DeadlineProvider: ProviderWrapper {
             call.description, within: limit(call), endsAt: call.end, request)
     }
 
-    /// Returns the maximum duration of a call; nil for a transfer, and for a directory that is moved
-    /// object by object.
+    /// Returns the maximum duration of a call; nil for a transfer, for a directory that is moved
+    /// object by object, and for the wait for changes.
     private func limit(_ call: ProviderCall) -> Duration? {
         switch call {
-        case .probe, .stat, .space: Self.lookMax
-        case .read, .write: nil
+        case .probe, .stat, .space, .follow: Self.lookMax
+        case .read, .write, .changes: nil
         case .list, .abandon, .createDirectory, .createSymlink, .delete, .publicLink:
             Self.changeMax
         case .setAttributes: Self.copyMax

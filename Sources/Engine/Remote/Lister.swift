@@ -65,24 +65,37 @@ struct Lister: Sendable {
         let begin = clock.uptime
         let isAhead = flight.isAhead
         schedule.uses.withLock { $0.noteListing(directory, isAhead: isAhead, at: begin) }
-        var hasNews: Bool?
+        // Before the listing begins, so that no change is neither in it nor reported.
+        let isFollowed = await follow(directory, at: key)
+        var outcome: (hasNews: Bool, isProof: Bool)?
         defer {
             let now = clock.uptime
-            let progress = hasNews == nil ? max(flight.progress, begin) : now
+            let progress = outcome == nil ? max(flight.progress, begin) : now
             schedule.uses.withLock {
                 $0.noteEnd(
                     of: directory, begunAt: begin, busy: progress - begin,
-                    hasNews: hasNews ?? true, at: now)
+                    hasNews: outcome?.hasNews, isVouched: isFollowed && outcome?.isProof ?? false,
+                    at: now)
             }
         }
-        hasNews = try await listAll(directory, at: key, flight)
+        outcome = try await listAll(directory, at: key, flight)
         firstLooks.withLock { $0.noteListing(of: directory) }
     }
 
-    /// - Returns: Whether anything differed from the known state.
+    /// - Returns: Whether the remote reports each change in a directory from now on.
+    private func follow(_ directory: InodeNumber, at key: ObjectKey) async -> Bool {
+        guard schedule.uses.withLock({ $0.mayFollow(directory) }) else { return false }
+        // The listing meets any failure itself.
+        guard (try? await gate.follow(key)) == true else { return false }
+        schedule.uses.withLock { $0.noteFollowed(directory, as: key) }
+        return true
+    }
+
+    /// - Returns: Whether anything differed from the known state, and whether all of it was compared:
+    ///   no operation of our own has changed names meanwhile.
     private func listAll(
         _ directory: InodeNumber, at key: ObjectKey, _ flight: ListingQueue.Flight
-    ) async throws -> Bool {
+    ) async throws -> (hasNews: Bool, isProof: Bool) {
         let watch = activity.watch(key)
         defer { activity.end(watch) }
         let listing = ListingMerge(
@@ -121,7 +134,8 @@ struct Lister: Sendable {
             }
             throw error
         }
-        return try finish(listing) || hasNews
+        hasNews = try finish(listing) || hasNews
+        return (hasNews, !activity.isAnyTouched(watch))
     }
 
     /// Merges objects, in transactions so small that other writers do not wait long.

@@ -1,32 +1,38 @@
 import Synchronization
 
-/// Lists the directories in use at intervals.
+/// Lists the directories in use at intervals, and when the remote reports changes in them.
 struct Refresher: Sendable {
+    /// The interval at which the free space is asked for.
+    let interval: Duration
     let store: Store
     let clock: any Clock
     let gate: RemoteGate
     let schedule: DirectoriesInUse
     let lister: Lister
 
-    /// Lists the directories in use at intervals, until it is cancelled.
+    /// Lists directories until it is cancelled.
     func run() async {
         noteUseOfPending()
+        // A program that is about to write first asks for the free space.
+        var nextSpace = clock.uptime
         await withDiscardingTaskGroup { group in
-            // A program that is about to write first asks for the free space.
-            group.addTask { await gate.refreshSpace() }
             while !Task.isCancelled {
                 let notifications = schedule.signal.notifications
+                for key in schedule.uses.withLock({ $0.takeUnfollowed() }) { gate.unfollow(key) }
                 if gate.isPaused {
                     await schedule.signal.wait(after: notifications)
                     continue
                 }
                 schedule.watchIdle()
-                let (due, next) = schedule.uses.withLock { $0.takeDue(at: clock.uptime) }
-                for directory in due {
-                    if directory == .root { group.addTask { await gate.refreshSpace() } }
-                    group.addTask { await refresh(directory) }
+                let now = clock.uptime
+                if nextSpace <= now {
+                    group.addTask { await gate.refreshSpace() }
+                    nextSpace = now + interval
                 }
-                await schedule.signal.wait(after: notifications, until: next, on: clock)
+                let (due, next) = schedule.uses.withLock { $0.takeDue(at: now) }
+                for directory in due { group.addTask { await refresh(directory) } }
+                await schedule.signal.wait(
+                    after: notifications, until: min(next, nextSpace), on: clock)
             }
             group.cancelAll()
         }
@@ -42,7 +48,8 @@ struct Refresher: Sendable {
     private func refresh(_ directory: InodeNumber) async {
         let isListed = try? store.read { try $0.inode(directory)?.isListed }
         if isListed == true { await lister.refreshQuietly(directory) }
-        schedule.uses.withLock { $0.end(directory) }
+        let now = clock.uptime
+        schedule.uses.withLock { $0.end(directory, at: now) }
         // Another listing may start.
         schedule.signal.notify()
     }

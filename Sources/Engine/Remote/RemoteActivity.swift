@@ -90,6 +90,12 @@ final class RemoteActivity: Sendable {
         }
     }
 
+    /// Whether we have changed any name in the watched directory, so that the listing does not prove
+    /// its state.
+    func isAnyTouched(_ watch: Watch) -> Bool {
+        state.withLock { $0.watches[watch.id].map { !$0.touched.isEmpty } ?? true }
+    }
+
     /// Whether the watched directory itself has moved or is about to.
     func isMoved(_ watch: Watch) -> Bool {
         state.withLock { $0.watches[watch.id]?.isMoved ?? true }

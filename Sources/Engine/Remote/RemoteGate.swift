@@ -82,6 +82,17 @@ final class RemoteGate: ProviderWrapper {
         }
     }
 
+    /// Waits for changes. The silence meanwhile does not mean that the remote is lost.
+    func changes(since anchor: ChangeAnchor?) async throws(ProviderError) -> ChangeReport {
+        do throws(ProviderError) {
+            return try await inner.changes(since: anchor)
+        } catch {
+            let error = error.during(.changes)
+            noteFailure(error)
+            throw error
+        }
+    }
+
     // MARK: Space
 
     /// The space of the remote; nil if it is not known.

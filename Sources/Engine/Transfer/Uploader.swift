@@ -19,6 +19,7 @@ struct Uploader: Sendable {
     let content: ContentStore
     let preparation: UploadPreparation
     let progress: TransferProgress
+    let schedule: DirectoriesInUse
     let sweeper: UploadSweeper
     let verifier: Verifier
     let refusals: Refusals
@@ -149,9 +150,11 @@ struct Uploader: Sendable {
                 return try await gate.createSymlink(
                     place.key, target: try target(of: inode), attributes: attributes)
             }
-            return try commit(
+            let performed = try commit(
                 object, of: inode, at: place, sent: attributes,
                 generation: plan.generation(after: state))
+            if plan == .createDirectory { schedule.noteCreation(of: inode) }
+            return performed
         case .move(let replaced):
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
             return try await move(state, place, base: base, replaced: replaced?.inode)

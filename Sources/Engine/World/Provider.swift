@@ -149,9 +149,41 @@ package protocol Provider: Sendable {
     ///
     /// - Throws: `.missing`, `.denied`, `.unsupported` if the store has no public links.
     func publicLink(to key: ObjectKey) async throws(ProviderError) -> String
+
+    /// Begins to follow a directory: ``changes(since:)`` reports it after each change of its names,
+    /// or of versions and attributes in it, and once something else is at its key, or it is not
+    /// followed any more. A listing that begins after such a report shows the change.
+    ///
+    /// A repeated call is cheap.
+    ///
+    /// - Returns: Whether all changes from before the return on are reported; false if the store
+    ///   cannot follow this directory, or ``changes(since:)`` was not called before.
+    func follow(_ directory: ObjectKey) async throws(ProviderError) -> Bool
+
+    /// Ends what ``follow(_:)`` began. Waits for nothing.
+    func unfollow(_ directory: ObjectKey)
+
+    /// Waits for changes in followed directories, also by this client.
+    ///
+    /// Repeats are harmless, and nothing is skipped: a report that was lost comes again, as the next
+    /// call has the anchor from before it. It has no deadline, and ends at once if its task is
+    /// cancelled.
+    ///
+    /// - Parameter anchor: That of the last report; nil to begin, which is answered at once.
+    /// - Returns: The changes after `anchor`; possibly none after some time.
+    /// - Throws: `.unsupported` if the store reports none.
+    func changes(since anchor: ChangeAnchor?) async throws(ProviderError) -> ChangeReport
 }
 
 extension Provider {
+    package func follow(_ directory: ObjectKey) async throws(ProviderError) -> Bool { false }
+
+    package func unfollow(_ directory: ObjectKey) {}
+
+    package func changes(since anchor: ChangeAnchor?) async throws(ProviderError) -> ChangeReport {
+        throw ProviderError(.unsupported, "\(traits.name) reports no changes")
+    }
+
     package func isSame(_ former: ETag, as etag: ETag) -> Bool { former == etag }
 
     package func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool { isSame(former, as: etag) }

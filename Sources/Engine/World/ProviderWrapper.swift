@@ -134,4 +134,18 @@ extension ProviderWrapper {
             try await inner.publicLink(to: key)
         }
     }
+
+    package func follow(_ directory: ObjectKey) async throws(ProviderError) -> Bool {
+        try await around(.follow(directory)) { () async throws(ProviderError) in
+            try await inner.follow(directory)
+        }
+    }
+
+    package func unfollow(_ directory: ObjectKey) { inner.unfollow(directory) }
+
+    package func changes(since anchor: ChangeAnchor?) async throws(ProviderError) -> ChangeReport {
+        try await around(.changes) { () async throws(ProviderError) in
+            try await inner.changes(since: anchor)
+        }
+    }
 }

@@ -69,6 +69,11 @@ final class FolderDirectory: Sendable {
         return fstatfs(descriptor.rawValue, &found) == 0 ? found : nil
     }
 
+    /// Watches this directory. It has to be readable.
+    func watch(by inotify: Inotify, for flags: UInt32) throws(SystemError) -> Int32 {
+        try inotify.watch(descriptor.rawValue, for: flags)
+    }
+
     /// The path of the directory, or of a name in it, for calls without a directory descriptor.
     func processPath(of name: FileName? = nil) -> [CChar] {
         processPath + (name.map { [47] + $0.path } ?? [0])

@@ -20,6 +20,20 @@ struct FolderFileSystem: Sendable {
     private static let smb: Set<UInt64> = [0xFF53_4D42, 0xFE53_4D42]
     private static let hfs: Set<UInt64> = [0x482B, 0x4244]
 
+    /// Those that only this machine changes, so that inotify(7) reports all changes: ext2 to ext4,
+    /// btrfs, XFS, tmpfs, F2FS, ZFS, bcachefs, FAT, exFAT, NTFS, HFS, overlayfs, JFS, NILFS, ReiserFS.
+    private static let reporting: Set<UInt64> = [
+        ext4, btrfs, 0x5846_5342, 0x0102_1994, f2fs, 0x2FC1_2FC1, 0xCA45_1A4E, fat, exfat,
+        0x7366_746E, 0x482B, 0x4244, 0x794C_7630, 0x3153_464A, 0x3434, 0x5265_4973,
+    ]
+
+    /// Whether the file system of an open directory reports all changes.
+    static func reportsChanges(_ directory: FolderDirectory) -> Bool {
+        directory.fileSystem.map {
+            reporting.contains(UInt64(truncatingIfNeeded: $0.f_type) & 0xFFFF_FFFF)
+        } ?? false
+    }
+
     init(holding directory: FolderDirectory) {
         let fileSystem = directory.fileSystem
         magic = fileSystem.map { UInt64(truncatingIfNeeded: $0.f_type) & 0xFFFF_FFFF }

@@ -23,6 +23,7 @@ package struct FolderProvider: Provider {
     let options: FolderOptions
     /// For ``FolderOptions/identity`` of later mounts.
     package let identity: String
+    let feed: FolderFeed
     private let pools: FolderPools
 
     /// Opens a directory as a cloud.
@@ -76,6 +77,7 @@ package struct FolderProvider: Provider {
         self.pools = pools
         self.options = options
         let fileSystem = opened.fileSystem
+        feed = FolderFeed(root: root)
         traits = ProviderTraits(
             name: "folder", keepsMode: fileSystem.keepsMode,
             keepsSymlinks: fileSystem.keepsSymlinks,
@@ -191,6 +193,8 @@ package struct FolderOptions: Sendable {
     package var entersMounts = false
     /// ``FolderProvider/identity`` at an earlier mount.
     package var identity: String?
+    /// Whether changes are reported, if the file system can.
+    package var reportsChanges = true
     /// Threads, and so concurrent calls, for reading and for making changes each.
     package var threads = 8
 

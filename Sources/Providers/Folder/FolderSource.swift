@@ -12,13 +12,15 @@ package struct FolderSource: SourceForm, Hashable {
     let bytesPerSecond: UInt64?
     /// Whether file systems that are mounted below the folder belong to it.
     let entersMounts: Bool
+    /// Whether changes of other programs are reported as they happen.
+    let isWatched: Bool
     /// The names that the file system takes for one; nil to find out.
     let names: NameMatching?
 
     package static let forms =
-        "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB&mounts=yes&names=caseless"
+        "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB&mounts=yes&watch=no&names=caseless"
 
-    private static let parameters = ["latency", "rate", "mounts", "names"]
+    private static let parameters = ["latency", "rate", "mounts", "watch", "names"]
 
     package init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
         let written = text.prefix { $0 != "?" }
@@ -34,7 +36,8 @@ package struct FolderSource: SourceForm, Hashable {
         path = Self.absolute(try Self.decoded(written), from: workingDirectory)
         let values = try SourceParameters.values(
             of: text.dropFirst(written.count + 1), names: Self.parameters, owner: "a folder",
-            hint: "it has latency, rate, mounts and names; a question mark in a path is written %3F"
+            hint: "it has latency, rate, mounts, watch and names; a question mark in a path is "
+                + "written %3F"
         )
         do {
             latency = try values["latency"].map(Quantity.duration) ?? .zero
@@ -43,13 +46,8 @@ package struct FolderSource: SourceForm, Hashable {
             throw SourceError(.misspelled, "\(error)", remedy: "write \(Self.forms)")
         }
         names = try NameProbe.matching(values["names"], Self.forms)
-        switch values["mounts"] {
-        case "yes": entersMounts = true
-        case "no", nil: entersMounts = false
-        case let other?:
-            throw SourceError(
-                .misspelled, "\"\(other)\" is neither yes nor no", remedy: "write \(Self.forms)")
-        }
+        entersMounts = try Self.isWanted(values["mounts"]) ?? false
+        isWatched = try Self.isWanted(values["watch"]) ?? true
     }
 
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
@@ -58,6 +56,7 @@ package struct FolderSource: SourceForm, Hashable {
             var options = FolderOptions()
             options.entersMounts = entersMounts
             options.identity = world.knownRoot
+            options.reportsChanges = isWatched
             folder = try await FolderProvider.connect(path: path, options: options)
         } catch {
             throw SourceError(
@@ -83,6 +82,7 @@ package struct FolderSource: SourceForm, Hashable {
         if latency > .zero { parameters.append("latency=\(Self.microseconds(latency))us") }
         if let bytesPerSecond { parameters.append("rate=\(bytesPerSecond)B") }
         if entersMounts { parameters.append("mounts=yes") }
+        if !isWatched { parameters.append("watch=no") }
         if let names { parameters.append("names=\(names.rawValue)") }
         let query = parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
         return identity + query
@@ -133,6 +133,17 @@ package struct FolderSource: SourceForm, Hashable {
         guard let path = getcwd(nil, 0) else { return "/" }
         defer { free(path) }
         return String(cString: path)
+    }
+
+    private static func isWanted(_ text: String?) throws(SourceError) -> Bool? {
+        switch text {
+        case "yes": return true
+        case "no": return false
+        case nil: return nil
+        case let other?:
+            throw SourceError(
+                .misspelled, "\"\(other)\" is neither yes nor no", remedy: "write \(forms)")
+        }
     }
 
     private static func rate(_ text: String) throws(QuantityError) -> UInt64 {

@@ -127,6 +127,10 @@ package final class ConnectingProvider: ProviderWrapper {
         }
     }
 
+    // Without a connection, nothing is followed.
+
+    package func unfollow(_ directory: ObjectKey) { connected?.unfollow(directory) }
+
     // Without a connection, no etag comes from the store.
 
     package func isSame(_ former: ETag, as etag: ETag) -> Bool {

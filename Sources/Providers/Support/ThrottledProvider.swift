@@ -68,6 +68,18 @@ package struct ThrottledProvider: ProviderWrapper {
         }
     }
 
+    /// Without a delay: a far store would be told with the listing.
+    package func follow(_ directory: ObjectKey) async throws(ProviderError) -> Bool {
+        try await inner.follow(directory)
+    }
+
+    /// Reports come later, and the first answer at once.
+    package func changes(since anchor: ChangeAnchor?) async throws(ProviderError) -> ChangeReport {
+        let report = try await inner.changes(since: anchor)
+        if anchor != nil { try await wait(until: clock.uptime + latency, .changes) }
+        return report
+    }
+
     private func wait(
         until instant: Duration, _ call: ProviderCall
     ) async throws(ProviderError) {

@@ -58,6 +58,20 @@ package struct SimulatedMountSettings: Sendable {
         let confirmation = random.next(below: 8)
         settings.provider.confirmsVersions = confirmation > 2
         settings.provider.confirmsParts = confirmation < 2
+        settings.drawFeed(from: seed)
         return settings
+    }
+
+    /// Draws how changes are reported, in half of the seeds. Then nothing else finds them for a day.
+    private mutating func drawFeed(from seed: UInt64) {
+        var random = SeededGenerator(seed: seed ^ 0x46454544)
+        guard random.nextBool() else { return }
+        engine.followedRefreshInterval = .seconds(86_400)
+        var feed = SimulatedFeedSettings()
+        feed.delay = .zero...(.milliseconds([1, 100, 5_000][random.next(below: 3)]))
+        feed.refusals = [0, 0, 0.3][random.next(below: 3)]
+        feed.losses = [0, 0.05][random.next(below: 2)]
+        feed.repeats = [0, 0.3][random.next(below: 2)]
+        provider.feed = feed
     }
 }

@@ -46,7 +46,8 @@ final class CrashingProvider: ProviderWrapper {
             throw ProviderError(.unreachable, attempt: "\(call)", reason: "the process is dead")
         }
         switch call {
-        case .list, .probe, .stat, .read, .space, .publicLink: return try await request()
+        case .list, .probe, .stat, .read, .space, .publicLink, .follow, .changes:
+            return try await request()
         case .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move, .delete:
             return try await change(call, request)
         }

@@ -33,6 +33,8 @@ package final class SimulatedProvider: Provider {
         var hasEveryName = false
         var endlessPages: EndlessPages?
         var endlessPagesGiven = 0
+        var feed: SimulatedFeed?
+        var listingsGiven = 0
     }
 
     struct Reads {
@@ -66,6 +68,8 @@ package final class SimulatedProvider: Provider {
     let clock: any Clock
     let settings: SimulatedProviderSettings
     let state: Mutex<State>
+    /// Notified when ``State/feed`` may have something to report.
+    let changeSignal = Signal()
 
     package init(
         clock: any Clock, random: SeededGenerator,
@@ -88,7 +92,8 @@ package final class SimulatedProvider: Provider {
         state = Mutex(
             State(
                 tree: Tree(names: settings.names, decomposesNames: settings.decomposesNames),
-                random: random))
+                random: random,
+                feed: settings.feed.map { SimulatedFeed($0, names: settings.names) }))
     }
 
     // MARK: Settings
@@ -160,6 +165,9 @@ package final class SimulatedProvider: Provider {
 
     /// The number of pages listed after the last one.
     package var endlessPagesGiven: Int { state.withLock { $0.endlessPagesGiven } }
+
+    /// The number of listings begun so far.
+    package var listingsGiven: Int { state.withLock { $0.listingsGiven } }
 
     /// Sets whether the credentials are valid.
     package func setAuthorized(_ isAuthorized: Bool) {
@@ -233,11 +241,17 @@ package final class SimulatedProvider: Provider {
             if isStart, state.random.happens(state.faults[.staleListing]),
                 let listed = try? state.tree.node(directory).listed
             {
+                // An honest feed reports the change once listings show it.
+                state.feed?.note([.entries(directory)], at: clock.uptime, &state.random)
+                defer { changeSignal.notify() }
                 return ListingPage(objects: listed, isLast: true)
             }
             var objects = try state.tree.children(of: directory)
             if !settings.listsMetadata { objects = objects.map(\.withoutDetails) }
-            if isStart { state.tree.rememberListing(objects, of: directory) }
+            if isStart {
+                state.tree.rememberListing(objects, of: directory)
+                state.listingsGiven += 1
+            }
             guard let pages = state.endlessPages else {
                 if settings.spoolsListings { place.spool = objects }
                 return Self.page(
@@ -414,8 +428,10 @@ package final class SimulatedProvider: Provider {
     func change<Value: Sendable>(
         _ step: (inout Tree) throws(ProviderError) -> Value
     ) throws(ProviderError) -> Value {
-        try state.withLock { state throws(ProviderError) in
+        defer { changeSignal.notify() }
+        return try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
+            defer { noteChanges(&state) }
             let value = try step(&state.tree)
             if state.random.happens(state.faults[.unreachableAfter]) {
                 throw ProviderError(.unreachable, "the answer was lost")
@@ -470,9 +486,13 @@ package final class SimulatedProvider: Provider {
     func edit<Value: Sendable>(
         _ step: (inout Tree) throws(ProviderError) -> Value
     ) throws(ProviderError) -> Value {
-        try state.withLock { state throws(ProviderError) in
+        defer { changeSignal.notify() }
+        return try state.withLock { state throws(ProviderError) in
             state.tree.client = .other
-            defer { state.tree.client = .mount }
+            defer {
+                state.tree.client = .mount
+                noteChanges(&state)
+            }
             return try step(&state.tree)
         }
     }

@@ -48,6 +48,9 @@ package struct SimulatedProviderSettings: Sendable {
     /// Whether a change that is under way is waited for although the calling task is cancelled.
     package var finishesChanges = false
 
+    /// Its reports of changes; nil for none.
+    package var feed: SimulatedFeedSettings?
+
     /// The names that it takes for one.
     package var names = NameMatching.exact
     /// Whether its traits say so.

@@ -34,6 +34,13 @@ struct SimulatedProviderTree {
         }
     }
 
+    enum Change {
+        /// Of the names in a directory, or of what they stand for.
+        case entries(ObjectKey)
+        /// Of the object at a key.
+        case place(ObjectKey)
+    }
+
     private let names: NameMatching
     private let decomposesNames: Bool
     private(set) var nodes: [Int: Node]
@@ -47,6 +54,8 @@ struct SimulatedProviderTree {
     private(set) var contents: [SimulatedContent] = []
     /// Who makes the changes now.
     var client = SimulatedContent.Client.mount
+    /// Since ``takeChanges()``.
+    private var changes: [Change] = []
 
     init(names: NameMatching, decomposesNames: Bool) {
         self.names = names
@@ -116,6 +125,17 @@ struct SimulatedProviderTree {
 
     // MARK: Changing
 
+    mutating func takeChanges() -> [Change] {
+        defer { changes = [] }
+        return changes
+    }
+
+    /// Records a change of an object, and of its place if it is there or gone from now on.
+    private mutating func noteChange(at key: ObjectKey, ofPlace: Bool = false) {
+        if ofPlace { changes.append(.place(key)) }
+        if let parent = key.parent { changes.append(.entries(parent)) }
+    }
+
     mutating func rememberListing(_ objects: [RemoteObject], of key: ObjectKey) {
         guard let number = try? number(of: key) else { return }
         nodes[number]?.listed = objects
@@ -137,6 +157,7 @@ struct SimulatedProviderTree {
         bytesStored += UInt64(bytes.count)
         let stored = insert(node, at: parent)
         record(key)
+        noteChange(at: key)
         contents.append(SimulatedContent(bytes: bytes, author: client, key: key, etags: [etag]))
         return object(parent.name, stored)
     }
@@ -166,12 +187,14 @@ struct SimulatedProviderTree {
         guard let etag, let content = nodes[number]?.content else { return }
         nodes[number]?.etag = etag
         contents[content].etags.append(etag)
+        noteChange(at: destination)
     }
 
     mutating func create(_ node: Node, at key: ObjectKey) throws(ProviderError) -> RemoteObject {
         if key == .root { throw ProviderError(.exists, "the root is always there") }
         let parent = try parent(of: key)
         try expect(.absent, at: key)
+        noteChange(at: key)
         return object(parent.name, insert(node, at: parent))
     }
 
@@ -196,6 +219,7 @@ struct SimulatedProviderTree {
         node.remoteModified = nextWrite()
         nodes[number] = node
         record(key)
+        noteChange(at: key)
         return object(parent.name, node)
     }
 
@@ -206,6 +230,7 @@ struct SimulatedProviderTree {
         var node = node(number)
         (node.mode, node.modified, node.remoteModified) = (mode, modified, nextWrite())
         nodes[number] = node
+        noteChange(at: key)
     }
 
     mutating func move(
@@ -231,6 +256,8 @@ struct SimulatedProviderTree {
         nodes[from.number]?.children[from.name] = nil
         nodes[to.number]?.children[to.name] = number
         recordAll(number, destination)
+        noteChange(at: key, ofPlace: true)
+        noteChange(at: destination, ofPlace: true)
         return object(to.name, moved)
     }
 
@@ -243,6 +270,7 @@ struct SimulatedProviderTree {
         guard node.children.isEmpty else { throw ProviderError(.notEmpty, "it is not empty") }
         nodes[parent.number]?.children[parent.name] = nil
         drop(number)
+        noteChange(at: key, ofPlace: true)
     }
 
     /// Deletes an object with all its descendants.
@@ -251,6 +279,7 @@ struct SimulatedProviderTree {
         let number = try number(of: key)
         nodes[parent.number]?.children[parent.name] = nil
         dropTree(number)
+        noteChange(at: key, ofPlace: true)
     }
 
     private mutating func dropTree(_ number: Int) {

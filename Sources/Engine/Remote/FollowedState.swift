@@ -1,0 +1,43 @@
+/// What the reports of the remote say about one directory.
+struct FollowedState {
+    /// The key under which the remote follows it; nil if it does not.
+    var key: ObjectKey?
+    /// Whether the last listing shows all changes that were not reported after it.
+    var isVouched = false
+    /// When it is listed although nothing was reported.
+    var safetyDue: Duration = .zero
+    /// The time of the first report that no listing has answered.
+    private(set) var report: Duration?
+    private var lastReport: Duration = .zero
+    /// That of the first one that the listing in progress answers.
+    private var answered: Duration?
+    private var pace = ReportPace()
+
+    /// When it is listed for a report; nil if there is none.
+    var reportDue: Duration? { report.map { pace.due(reportedAt: $0, lastAt: lastReport) } }
+
+    mutating func noteReport(at now: Duration) {
+        report = report ?? now
+        lastReport = now
+    }
+
+    /// Records that a listing begins, which answers the reports so far.
+    mutating func noteListing() {
+        isVouched = false
+        answered = answered ?? report
+        report = nil
+    }
+
+    /// Records that a refresh has ended. If it could not list the directory, the next one is put off.
+    mutating func noteRefresh(at now: Duration) {
+        guard let report, let reportDue, reportDue <= now else { return }
+        pace.noteListing(for: report, busy: .zero, hasNews: false, at: now)
+    }
+
+    /// Records the end of a listing. One that has failed answers no report.
+    mutating func noteEnd(isComplete: Bool, busy: Duration, hasNews: Bool, at now: Duration) {
+        pace.noteListing(for: answered, busy: busy, hasNews: hasNews, at: now)
+        if !isComplete, let answered { report = min(answered, report ?? answered) }
+        answered = nil
+    }
+}
