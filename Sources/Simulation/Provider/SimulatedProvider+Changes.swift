@@ -43,12 +43,13 @@ extension SimulatedProvider {
             if Task.isCancelled { throw ProviderError(.cancelled, "cancelled") }
         }
     }
+}
 
-    /// Passes changes of the tree on to the feed. The caller holds the lock, and notifies
-    /// ``changeSignal`` afterwards.
-    func noteChanges(_ state: inout State) {
-        let changes = state.tree.takeChanges()
-        if changes.isEmpty || state.feed == nil { return }
-        state.feed?.note(changes, at: clock.uptime, &state.random)
+extension SimulatedProvider.State {
+    /// Passes changes of the tree on to the feed. The caller notifies
+    /// ``SimulatedProvider/changeSignal`` afterwards.
+    mutating func noteChanges(at now: Duration) {
+        let changes = tree.takeChanges()
+        if !changes.isEmpty { feed?.note(changes, at: now, &random) }
     }
 }

@@ -61,6 +61,21 @@ package final class SimulatedProvider: Provider {
         case empty
         /// Files that do not exist, one per page.
         case invented
+
+        /// - Parameter number: 1 for the first one.
+        fileprivate func page(_ number: Int, after objects: [RemoteObject]) -> [RemoteObject] {
+            switch self {
+            case .same: return objects
+            case .empty: return []
+            case .invented:
+                let invented = FileName("invented \(number)").map { name in
+                    RemoteObject(
+                        name: name, kind: .file, etag: ETag("\(number)"), size: 0,
+                        modified: Timestamp(seconds: 1), mode: 0o644)
+                }
+                return invented.map { [$0] } ?? []
+            }
+        }
     }
 
     typealias Tree = SimulatedProviderTree
@@ -259,7 +274,7 @@ package final class SimulatedProvider: Provider {
             }
             if !isStart {
                 state.endlessPagesGiven += 1
-                objects = Self.endlessPage(pages, state.endlessPagesGiven, objects)
+                objects = pages.page(state.endlessPagesGiven, after: objects)
             }
             return ListingPage(objects: objects, isLast: false)
         }
@@ -431,7 +446,7 @@ package final class SimulatedProvider: Provider {
         defer { changeSignal.notify() }
         return try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
-            defer { noteChanges(&state) }
+            defer { state.noteChanges(at: clock.uptime) }
             let value = try step(&state.tree)
             if state.random.happens(state.faults[.unreachableAfter]) {
                 throw ProviderError(.unreachable, "the answer was lost")
@@ -464,22 +479,6 @@ package final class SimulatedProvider: Provider {
             isNextLocal: place.spool != nil)
     }
 
-    private static func endlessPage(
-        _ pages: EndlessPages, _ number: Int, _ objects: [RemoteObject]
-    ) -> [RemoteObject] {
-        switch pages {
-        case .same: return objects
-        case .empty: return []
-        case .invented:
-            let invented = FileName("invented \(number)").map { name in
-                RemoteObject(
-                    name: name, kind: .file, etag: ETag("\(number)"), size: 0,
-                    modified: Timestamp(seconds: 1), mode: 0o644)
-            }
-            return invented.map { [$0] } ?? []
-        }
-    }
-
     // MARK: Another client
 
     /// Runs a change as another client of the same store would make it: at once, without faults.
@@ -491,7 +490,7 @@ package final class SimulatedProvider: Provider {
             state.tree.client = .other
             defer {
                 state.tree.client = .mount
-                noteChanges(&state)
+                state.noteChanges(at: clock.uptime)
             }
             return try step(&state.tree)
         }
