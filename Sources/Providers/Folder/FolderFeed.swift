@@ -128,36 +128,45 @@ final class FolderFeed: Sendable {
 
     /// Watches a directory and those above it. Blocks on the disk.
     ///
-    /// What happens before the watch is not reported, so the path is walked again after it: it has to
-    /// lead to the same directories.
+    /// What happens before a watch is not reported, so the path is walked again after it: it has to
+    /// lead to the same directories. Those that were watched before are not looked at: if one of them is
+    /// elsewhere by now, its end is about to be reported, and with it that of all below.
     ///
     /// - Returns: false if the system or the file system cannot watch one of them.
     func follow(_ key: ObjectKey) throws(ProviderError) -> Bool {
         var isFollowed = false
         defer { if !isFollowed { state.withLock { $0.release(key) } } }
         for _ in 0..<Self.attemptsMax where !isFollowed {
-            guard let watches = try watchPath(to: key), let last = watches.last,
-                try watchPath(to: key) == watches
+            let watched = state.withLock { $0.watches.watchedDepth(of: key) }
+            guard let watches = try watchPath(to: key, from: watched), let last = watches.last,
+                try watchPath(to: key, from: watched) == watches
             else { continue }
             isFollowed = state.withLock { $0.follow(last) }
         }
         return isFollowed
     }
 
+    /// - Parameter depth: The number of directories above it that are watched already.
     /// - Returns: The watches from the root to a directory; nil if one of them cannot be watched.
-    private func watchPath(to key: ObjectKey) throws(ProviderError) -> [Int32]? {
+    private func watchPath(
+        to key: ObjectKey, from depth: Int
+    ) throws(ProviderError) -> [Int32]? {
         var directory = try root.open()
-        guard var watches = try watch(directory, at: .root, below: nil, key).map({ [$0] }) else {
-            return nil
-        }
-        var place = ObjectKey.root
-        for name in key.names {
-            if FolderName.isReserved(name) { throw ProviderError(.missing, "the name is reserved") }
-            directory = try directory.directory(name)
-            place = place.appending(name)
-            guard let watch = try watch(directory, at: place, below: watches.last, key) else {
-                return nil
+        var watches: [Int32] = []
+        for level in 0...key.names.count {
+            if level > 0 {
+                let name = key.names[level - 1]
+                if FolderName.isReserved(name) {
+                    throw ProviderError(.missing, "the name is reserved")
+                }
+                directory = try directory.directory(name)
             }
+            let place = ObjectKey(Array(key.names.prefix(level)))
+            let watch =
+                level < depth
+                ? state.withLock { $0.watches.watch(of: place) }
+                : try watch(directory, at: place, below: watches.last, key)
+            guard let watch else { return nil }
             watches.append(watch)
         }
         return watches

@@ -42,6 +42,13 @@ struct FolderWatches {
 
     func watch(of key: ObjectKey) -> Int32? { watches[key] }
 
+    /// The number of directories above a key that are watched.
+    func watchedDepth(of key: ObjectKey) -> Int {
+        var above = key.parent
+        while let place = above, watches[place] == nil { above = place.parent }
+        return above.map { $0.names.count + 1 } ?? 0
+    }
+
     /// Records that a directory is watched. No other one has its key.
     ///
     /// - Parameter parent: The watch of the directory above; nil for the root.
