@@ -148,7 +148,8 @@ struct LookWindowTests {
                 try await it.wait(.seconds(1))
             }
         }
-        #expect(order.withLock { $0.prefix(4) } == [3, 901, 902, 903])
+        // The program may ask for the fourth file before or after the third directory is begun.
+        #expect(order.withLock { $0.filter { $0 != 4 }.prefix(4) } == [3, 901, 902, 903])
         #expect(order.withLock { $0.sorted() } == [1, 2, 3, 4, 901, 902, 903], "each of them once")
     }
 

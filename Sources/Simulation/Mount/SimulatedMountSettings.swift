@@ -70,7 +70,7 @@ package struct SimulatedMountSettings: Sendable {
         var feed = SimulatedFeedSettings()
         feed.delay = .zero...(.milliseconds([1, 100, 5_000][random.next(below: 3)]))
         feed.refusals = [0, 0, 0.3][random.next(below: 3)]
-        feed.losses = [0, 0.05][random.next(below: 2)]
+        feed.losses = [0, 0.3][random.next(below: 2)]
         feed.repeats = [0, 0.3][random.next(below: 2)]
         provider.feed = feed
     }
