@@ -210,11 +210,15 @@ struct LossOracle {
     ) throws(ProgramFailure) {
         var left: Set<ContentMark> = []
         for case .file(let bytes) in snapshot.values { left.insert(ContentMark(bytes)) }
+        /// Contents of the other client. A file that was fetched here, such as a pinned one, has them too,
+        /// and may be created again with them.
+        let theirs = Set(
+            everything.filter { $0.author != .mount }.map { ContentMark($0.bytes) })
         /// Contents that a client meant to overwrite or delete.
         var ended: Set<ContentMark> = []
         for content in everything {
             let mark = ContentMark(content.bytes)
-            if content.author == .mount, !moments.contains(mark),
+            if content.author == .mount, !moments.contains(mark), !theirs.contains(mark),
                 !tears.contains(where: { Mixture.isWholeMixture(content.bytes, of: $0) })
             {
                 throw ProgramFailure(
