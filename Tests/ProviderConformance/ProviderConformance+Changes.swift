@@ -112,9 +112,10 @@ private enum ConformanceChange: CaseIterable {
 extension ConformanceStore {
     /// - Returns: nil if the store reports no changes.
     fileprivate func firstAnchor() async throws -> ChangeAnchor? {
-        do {
+        do throws(ProviderError) {
             return try await provider.changes(since: nil).anchor
-        } catch let error as ProviderError where error.kind == .unsupported {
+        } catch {
+            guard error.kind == .unsupported else { throw error }
             return nil
         }
     }
