@@ -50,7 +50,7 @@ struct SourceOpening: Sendable {
             findings.notes.withLock { if !$0.contains(note) { $0.append(note) } }
         }
         environment.foundNames = { [findings] names in findings.names.withLock { $0 = names } }
-        environment.knownRoot = try store.knownRemote()?.root
+        environment.knownRoot = source.root(asIn: try store.knownRemote())
         environment.foundRoot = { [findings] root in findings.root.withLock { $0 = root } }
         environment.waitsFor = { [findings, waitsFor = environment.waitsFor] command in
             findings.awaited.withLock { $0 = command }

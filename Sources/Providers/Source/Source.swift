@@ -79,6 +79,15 @@ package struct Source: Sendable {
         KnownRemote(source: description, traits: provider.traits, root: root)
     }
 
+    /// Returns the identity of the root that an earlier mount has found; nil if that was of another source,
+    /// with whatever parameters.
+    package func root(asIn known: KnownRemote?) -> String? {
+        guard let known, known.source == identity || known.source.hasPrefix(identity + "?") else {
+            return nil
+        }
+        return known.root
+    }
+
     /// Returns the traits that an earlier mount has found; nil if those were of other parameters.
     package func traits(asIn known: KnownRemote?) -> ProviderTraits? {
         guard let known, known.source == description else { return nil }
