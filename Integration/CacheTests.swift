@@ -58,6 +58,14 @@ extension MountedTests {
                 try disk.occupy(mebibytes: 60)
                 try eventually("local copies give way") { try disk.freeMebibytes >= 180 }
                 #expect(try Files.read(folder.local("0")) == bytes)
+                // The user is told if nothing fits at all.
+                try folder.unmount()
+                try disk.occupy(mebibytes: 200)
+                let result = try Apus.run(
+                    "mount", folder.source, folder.point, "--state-dir", folder.state,
+                    "--keep-free", "50%")
+                #expect(result.status == 0 && result.errors.contains("of --keep-free"), "\(result)")
+                #expect(try Files.read(folder.local("1")) == bytes)
             }
         }
 

@@ -22,7 +22,7 @@ extension MountedTests {
                         }
                         try first.sync()
                         let contents = Contents()
-                        let folders = Pair(first, second)
+                        let folders = [first, second]
                         DispatchQueue.concurrentPerform(iterations: 2) { number in
                             var machine = Machine(
                                 number: number, folder: folders[number], contents: contents,
@@ -54,15 +54,6 @@ extension MountedTests {
             return tree
         }
     }
-}
-
-/// Two mounts, for their own threads each.
-private struct Pair: @unchecked Sendable {
-    private let folders: [MountedFolder]
-
-    init(_ first: MountedFolder, _ second: MountedFolder) { folders = [first, second] }
-
-    subscript(number: Int) -> MountedFolder { folders[number] }
 }
 
 /// The contents that programs have written, and those that they have replaced or removed.

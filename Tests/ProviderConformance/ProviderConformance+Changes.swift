@@ -38,7 +38,7 @@ extension ProviderConformance {
                 _ = try await store.provider.move(
                     store.key(path), etag: nil, to: store.key(destination), base: .absent)
                 anchor = try await store.awaitReport(of: "a/b", since: anchor)
-                // What is at the key by now can be followed in turn.
+                // The object that has the key by now can be followed in turn.
                 if path == "a" { try await store.makeDirectory("a") }
                 if path != "a/b/c" { try await store.makeDirectory("a/b") }
                 try await store.makeDirectory("a/b/c")

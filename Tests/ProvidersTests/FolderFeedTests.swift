@@ -6,7 +6,7 @@ import Testing
 
 @testable import ProviderFolder
 
-/// What other programs do in a folder; the suite of ``ProviderConformance`` has our own changes.
+/// Changes by other programs in a folder; the suite of ``ProviderConformance`` has our own changes.
 @Suite struct FolderFeedTests {
     private let folder: TemporaryFolder
 

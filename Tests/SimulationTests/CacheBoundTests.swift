@@ -62,6 +62,10 @@ struct CacheBoundTests {
             try others.write(Self.content(2 << 20, seed: 98), at: 0)
             try await it.wait(.seconds(7))
             #expect(try it.mount.disk.space().availableBytes >= 5 << 20)
+            // Pinned files have to fit into the rest.
+            let excess = try await it.engine.pins.pin([.root])
+            #expect(excess?.bytesMax ?? 0 <= 1 << 20)
+            #expect(excess?.bytes ?? 0 > 5 << 20)
             // Only changes may take of it.
             it.remote.setReachable(false)
             try await it.write("new", Self.content(2 << 20, seed: 99))

@@ -38,9 +38,14 @@ extension MountedEngine {
         }
         guard let excess else { return }
         let names = paths.map { "\"\($0.isEmpty ? "." : $0)\"" }.joined(separator: ", ")
+        let isForDisk = excess.bytesMax < cacheBytesMax
         throw ControlError(
-            .refused, what: "pin \(names)", why: Self.excess(excess, of: cacheBytesMax),
-            remedy: Self.excessRemedy)
+            .refused, what: "pin \(names)",
+            why: Self.excess(excess.bytes, of: excess.bytesMax)
+                + (isForDisk ? " on a disk that is nearly full" : ""),
+            remedy: isForDisk
+                ? "free space on the disk of the state directory, or mount with a smaller --keep-free"
+                : Self.excessRemedy)
     }
 
     private static func excess(_ bytes: UInt64, of cacheBytesMax: UInt64) -> String {

@@ -64,8 +64,8 @@ final class MountedEngine: MountService {
                 world.waitsFor = waitsFor
                 world.atEnd = { hooks.add($0) }
                 let opened = try await SourceOpening(source, world, store: store).open()
-                notes = opened.notes
                 let disk = try PosixDisk(directory: options.stateDirectory)
+                notes = try opened.notes + Self.spaceNote(options.keepFree, on: disk.space())
                 cacheBytesMax =
                     try options.cacheBytesMax
                     ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
@@ -115,6 +115,17 @@ final class MountedEngine: MountService {
         let scanners = ProcessInfo.processInfo.environment["APUS_SCANNERS"] ?? ""
         mountOptions.scanners = Scanners(and: scanners.split(separator: ":").map(String.init))
         return mountOptions
+    }
+
+    /// Returns the remark that local copies find no room; empty if they do.
+    private static func spaceNote(_ keepFree: KeepFree, on space: StorageSpace) -> [String] {
+        let bytes = keepFree.bytes(of: space)
+        guard space.availableBytes < bytes else { return [] }
+        return [
+            "the disk with the state directory has \(HumanSize.format(space.availableBytes)) of free space, "
+                + "less than the \(HumanSize.format(bytes)) of --keep-free: local copies are evicted "
+                + "until there is more"
+        ]
     }
 
     private static func configuration(

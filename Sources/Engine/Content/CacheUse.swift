@@ -90,6 +90,9 @@ final class CacheUse: Sendable {
         ledger.withLock { $0.setDiskRoom(room) }
     }
 
+    /// The bound that holds at present.
+    var boundNow: UInt64 { ledger.withLock(\.bytesMax) }
+
     /// Returns the space of all content files, without reservations.
     func localBytes() throws(Blocked) -> UInt64 {
         try refresh()

@@ -51,6 +51,12 @@ extension Space {
         }
     }
 
+    /// Returns the cache's bound, which is below the configured one while the disk is nearly full.
+    func bound() throws(Blocked) -> UInt64 {
+        try cache.followDisk(disk, at: clock.uptime)
+        return cache.boundNow
+    }
+
     /// Whether bytes fit without an eviction.
     func hasRoom(for bytes: UInt64) throws(Blocked) -> Bool { try cache.excess(with: bytes) == 0 }
 

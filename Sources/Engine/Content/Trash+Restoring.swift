@@ -12,8 +12,8 @@ struct TakenFiles {
 }
 
 // A restore moves the bytes to the content file of a new inode, which is not stored before they are
-// there for good. Until then the row in the trash has the number of that inode: so if the process dies,
-// the next one moves them back.
+// on the disk. Until then the row in the trash has the number of that inode, by which the next process
+// moves the bytes back.
 
 extension Trash {
     /// Moves the bytes of files in the trash to the places of new inodes, one each. The caller stores the
@@ -88,7 +88,7 @@ extension Trash {
         try store.write { try $0.removeTrash(at: record.position) }
     }
 
-    /// Moves bytes back to the trash whose inodes were not stored. What fails is left to the next start.
+    /// Moves bytes back to the trash whose inodes were not stored. Failures are left to the next start.
     func putBack(_ records: [TrashRecord]) {
         for record in records {
             do throws(Blocked) {

@@ -16,21 +16,29 @@ package struct PinRequests: Sendable {
         package var sums: PinSums
     }
 
+    /// Pinned files that would not fit into the cache.
+    package struct Excess: Hashable, Sendable {
+        /// The space that all pinned files would take.
+        package var bytes: UInt64
+        /// The space that the cache may take at present.
+        package var bytesMax: UInt64
+    }
+
     /// Keeps inodes on this machine, with all that is or comes below them: their bytes are fetched in the background
     /// and not evicted. Directories that are not listed are listed first.
     ///
     /// - Parameter report: Receives the sums of these inodes while they are counted.
-    /// - Returns: The space that all pinned files would take, if that is more than the cache may: nothing is pinned
-    ///   then. Otherwise nil.
+    /// - Returns: nil if all pinned files fit into the cache; otherwise nothing is pinned.
     /// - Throws: `.notFound`, and errors of a listing; `.interrupted` if the task is cancelled.
     package func pin(
         _ inodes: [InodeNumber], report: (PinSums) -> Void = { _ in }
-    ) async throws(EngineError) -> UInt64? {
+    ) async throws(EngineError) -> Excess? {
         try await list(atAndBelow: inodes, report)
         return try completed { () throws(Blocked) in
             let bytes = try pins.sums(with: inodes).bytes
             if Task.isCancelled { throw .failure(.interrupted, "count pinned files") }
-            if bytes > pins.bytesMax { return bytes }
+            let bytesMax = try engine.local.space.bound()
+            if bytes > bytesMax { return Excess(bytes: bytes, bytesMax: bytesMax) }
             try pins.pin(inodes)
             return nil
         }
@@ -123,7 +131,9 @@ package struct PinRequests: Sendable {
                 throw Tree.noAttribute(Array(Self.attribute.utf8), inode)
             }
             let bytes = try pins.sums(with: [inode], stepsMax: Self.countedStepsMax).bytes
-            guard bytes <= pins.bytesMax else { throw .failure(.outOfSpace, attempt) }
+            guard try bytes <= engine.local.space.bound() else {
+                throw .failure(.outOfSpace, attempt)
+            }
             try pins.pin([inode])
         case "0": _ = try pins.unpin(inode)
         case nil:

@@ -7,7 +7,7 @@ package struct ChangeAnchor: Hashable, Sendable {
     }
 }
 
-/// What has changed in the directories that a store follows, see ``Provider/changes(since:)``.
+/// The changes in the directories that a store follows, see ``Provider/changes(since:)``.
 package struct ChangeReport: Hashable, Sendable {
     /// The position after these changes. Until it is passed on, they are reported again.
     package var anchor: ChangeAnchor

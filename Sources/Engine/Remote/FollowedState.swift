@@ -1,4 +1,4 @@
-/// What the reports of the remote say about one directory.
+/// The state of one directory according to the reports of the remote.
 struct FollowedState {
     /// The key under which the remote follows it; nil if it does not.
     var key: ObjectKey?

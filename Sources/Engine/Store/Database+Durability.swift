@@ -191,7 +191,7 @@ extension Database {
     /// Until the bytes of the second are on the disk, the first keeps its own, and gets the name back
     /// if a power cut takes those of the second.
     ///
-    /// A second one whose bytes nobody has changed has none to lose, even if a program may write it.
+    /// A second one without changes has none to lose, even if a program may write it.
     ///
     /// - Parameter replaced: If nothing of it is on the disk, the file that it has replaced itself is
     ///   kept instead.

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The programs that look into many files by themselves: indexers and makers of thumbnails. They get
-/// the ranges that they read and no more, since nobody may ever need the rest.
+/// the ranges that they read and no more, since no user may ever need the rest.
 package struct Scanners: Sendable {
     /// Those of GNOME, KDE, Xfce, locate, and stand-alone ones.
     package static let standard: Set<String> = [

@@ -128,7 +128,7 @@ final class FolderFeed: Sendable {
 
     /// Watches a directory and those above it. Blocks on the disk.
     ///
-    /// What happens before a watch is not reported, so the path is walked again after it: it has to
+    /// Changes before a watch are not reported, so the path is walked again after it: it has to
     /// lead to the same directories. Those that were watched before are not looked at: if one of them is
     /// elsewhere by now, its end is about to be reported, and with it that of all below.
     ///
