@@ -66,4 +66,23 @@ import Testing
             #expect(it.engine.clock.uptime == start)
         }
     }
+
+    @Test func `puts no name below a file, though the remote has a directory there by now`() throws
+    {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1])
+        } _: { it in
+            let file = try await it.find("a")
+            try it.remote.otherClientDeletes(Scenario.key("a"))
+            try it.remote.otherClientMakesDirectory(Scenario.key("a"))
+            try it.remote.otherClientWrites(Scenario.key("a/b"), [1])
+            await #expect(throws: Blocked.self) { try await it.engine.remote.lister.list(file) }
+            let name = try it.engine.store.read {
+                try $0.dirent(FileName(stored: Array("b".utf8)), in: file)
+            }
+            #expect(name == nil)
+            await it.engine.remote.lister.refreshQuietly(.root)
+            #expect(try await it.names(in: "a") == ["b"])
+        }
+    }
 }

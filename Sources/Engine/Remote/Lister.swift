@@ -52,7 +52,14 @@ struct Lister: Sendable {
     private func listAlone(
         _ directory: InodeNumber, _ flight: ListingQueue.Flight
     ) async throws {
-        guard let key = try store.read({ try $0.remoteKey(of: directory) }) else {
+        let key = try store.read { database in
+            // The remote may have a directory where this is another item, still.
+            if let record = try database.inode(directory), record.kind != .directory {
+                throw Blocked.failure(.notDirectory, "list inode \(directory)")
+            }
+            return try database.remoteKey(of: directory)
+        }
+        guard let key else {
             // Not yet on the remote, so the local state is complete.
             return try store.write { database in
                 guard var record = try database.inode(directory),
