@@ -23,6 +23,8 @@ struct TreeWalkTests {
         settings.provider.latency = latency...latency
         settings.provider.pageEntries = pageEntries ?? settings.provider.pageEntries
         settings.engine.refreshInterval = refreshInterval
+        // As mounts have it.
+        settings.engine.firstLookMax = .seconds(1)
         try Scenario.run(settings: settings) { remote in
             for number in 0..<directories {
                 let directory = name(number) + (isNested ? "/below" : "")

@@ -46,12 +46,14 @@ struct FirstLooks {
 }
 
 extension Lister {
-    /// - Throws: `.awaits` for the first look into a directory since the start, which
+    /// - Throws: `.awaits` for the first look into a known directory since the start, which
     ///   ``awaitFirstLook(at:)`` meets, unless the remote does not answer.
     func requireFirstLook(at directory: InodeNumber) throws(Blocked) {
         let isReachable = gate.reachability.withLock(\.isReachable)
         guard isReachable,
-            firstLooks.withLock({ $0.limit(for: directory, at: clock.uptime) }) != nil
+            firstLooks.withLock({ $0.limit(for: directory, at: clock.uptime) }) != nil,
+            // One that was never listed is listed anyway.
+            try store.readBriefly({ try $0.inode(directory)?.isListed }) == true
         else { return }
         throw .awaits(.firstLook(directory))
     }
