@@ -16,7 +16,9 @@ extension ContentStore {
             guard !state.isMarkedWriting, !state.isWhole else { return nil }
             if access == .write, state.size <= Self.smallBytes { return 0..<state.size }
             guard state.presence == .remote else { return nil }
-            return 0..<(access == .scan ? min(state.size, Self.scanBytes) : 1)
+            guard access == .scan else { return 0..<1 }
+            // A tiny cache cannot hold more for a request at once.
+            return 0..<min(state.size, Self.scanBytes, space.cache.demandBytes)
         }
     }
 

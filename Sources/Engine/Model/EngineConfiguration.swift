@@ -24,8 +24,9 @@ package struct EngineConfiguration: Sendable {
     /// The same for those of which the remote reports changes: it may miss some, such as changes of the
     /// other machines that share a disk. nil for ten times ``refreshInterval``.
     package var followedRefreshInterval: Duration?
-    /// Delay between the last close of a written file and its upload.
-    package var settleTime: Duration = .seconds(1)
+    /// Delay between the last close of a written file and its upload. Programs that write a file under
+    /// a temporary name, or close it between two writes, go on within milliseconds.
+    package var settleTime: Duration = .milliseconds(500)
     /// The least interval at which a file that stays open for writing is uploaded.
     package var longWriterInterval: Duration = .seconds(30)
     /// The pause between writes in which a larger file that stays open is uploaded.
