@@ -55,6 +55,9 @@ extension MountedTests {
                 }
                 #expect(try disk.freeMebibytes >= 180)
                 #expect(Self.contentBytes(in: folder) >= 60 << 20, "the rest is used")
+                let text = try Program.require(Apus.path, "status", folder.point)
+                let bound = try #require(text.firstMatch(of: #/of at most (\d+)[.\d]* MiB/#)?.1)
+                #expect(Int(bound)! < 200, "less than --cache-size, as the disk holds no more")
                 try disk.occupy(mebibytes: 60)
                 try eventually("local copies give way") { try disk.freeMebibytes >= 180 }
                 #expect(try Files.read(folder.local("0")) == bytes)

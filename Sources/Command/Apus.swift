@@ -23,7 +23,8 @@ struct Apus: AsyncParsableCommand {
             """,
         version: version,
         subcommands: [
-            MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
+            MountCommand.self, UnmountCommand.self, StatusCommand.self, WatchCommand.self,
+            SyncCommand.self,
             LsCommand.self, PinCommand.self, UnpinCommand.self, EvictCommand.self,
             RefreshCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
             TrashCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,

@@ -165,6 +165,23 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `a watch passes on the changes after a cursor, and a refusal`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            var events: [ChangeEvent] = []
+            try await server.client.watchChanges(since: "h.1", below: ["a b"]) {
+                events.append($0)
+            }
+            #expect(events == [ChangeEvent(cursor: "h.1"), Sample.change])
+            #expect(service.calls == [.changes(since: "h.1", ["a b"])])
+            let refusal = ControlError(.missing, what: "report", why: "forgotten")
+            service.refuse(refusal)
+            await #expect(throws: refusal) {
+                try await server.client.watchChanges(since: nil, below: []) { _ in }
+            }
+        }
+    }
+
     @Test func `a refresh reports its progress, and its failure`() async throws {
         let service = FakeMount()
         try await ServerFixture.run(service) { server in

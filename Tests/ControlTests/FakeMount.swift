@@ -11,6 +11,7 @@ final class FakeMount: MountService {
         case sync([String], timeout: Duration? = nil)
         case evict([String])
         case refresh([String])
+        case changes(since: String?, [String])
         case pin([String], waits: Bool)
         case unpin([String])
         case trash(String, after: Int64, limit: Int)
@@ -120,6 +121,21 @@ final class FakeMount: MountService {
     }
 
     func statusChanges() -> AsyncStream<Void> { changes.stream }
+
+    func changes(
+        since cursor: String?, below paths: [String]
+    ) -> AsyncThrowingStream<ChangeEvent, any Error> {
+        let refusal = state.withLock { state in
+            state.calls.append(.changes(since: cursor, paths))
+            return state.refusal
+        }
+        return AsyncThrowingStream { continuation in
+            if let refusal { return continuation.finish(throwing: refusal) }
+            continuation.yield(ChangeEvent(cursor: "h.1"))
+            continuation.yield(Sample.change)
+            continuation.finish()
+        }
+    }
 
     func sync(
         below paths: [String], timeout: Duration?
@@ -233,6 +249,9 @@ enum Sample {
     static let about = About(
         version: "0.1.0", pid: 4711, mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",
         stateDirectory: "/var/lib/apus/mnt+cloud", since: start)
+
+    static let change = ChangeEvent(
+        cursor: "h.2", change: .moved, side: .remote, path: "b c", from: "a", time: start)
 
     static let report = StatusReport(
         mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",

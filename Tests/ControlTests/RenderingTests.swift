@@ -459,4 +459,25 @@ struct RenderingTests {
     func `durations are read as people write them`(text: String, duration: Duration?) {
         #expect(HumanDuration.parse(text) == duration)
     }
+
+    @Test func `a change is a line with both paths, and where it was made`() throws {
+        let utc = try #require(TimeZone(identifier: "UTC"))
+        #expect(
+            Sample.change.line(timeZone: utc)
+                == "2027-01-15 08:00:00  moved     a -> b c  (remote)")
+        #expect(ChangeEvent(cursor: "h.1").line() == nil)
+    }
+
+    @Test(arguments: [
+        ([""], true), (["a"], true), (["b c"], true), (["b"], false), (["x", "a"], true),
+        ([], false),
+    ])
+    func `a change concerns the paths that it is below, before or after`(
+        paths: [String], isBelow: Bool
+    ) {
+        var event = Sample.change
+        #expect(event.isBelow(paths) == isBelow)
+        event.path = "b c/d"
+        #expect(event.isBelow(paths) == isBelow)
+    }
 }

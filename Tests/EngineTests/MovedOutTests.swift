@@ -16,7 +16,7 @@ struct MovedOutTests {
         try database.insert(&inode)
         guard inode.id != .root else { return inode }
         try database.insertDirent(
-            FileName(stored: Array(name.utf8)), in: parent, to: inode, at: inode.changed)
+            FileName(stored: Array(name.utf8)), in: parent, to: inode, on: nil, at: inode.changed)
         return inode
     }
 
@@ -59,7 +59,7 @@ struct MovedOutTests {
 
     @Test func `goes to the one above it when it is removed`() throws {
         let isKept = try Self.isKept { database, dirent, directory in
-            try database.removeDirent(dirent, kind: .directory, at: directory.changed)
+            try database.removeDirent(dirent, kind: .directory, on: nil, at: directory.changed)
         }
         #expect(!isKept)
     }

@@ -57,7 +57,7 @@ struct NameMatchingTests {
             kind: .file, mode: 0o644, owner: Caller(userID: 0, groupID: 0), size: 0,
             modified: Timestamp(seconds: 0), changed: Timestamp(seconds: 0))
         try database.insert(&inode)
-        try database.insertDirent(name, in: .root, to: inode, at: inode.changed)
+        try database.insertDirent(name, in: .root, to: inode, on: nil, at: inode.changed)
         try database.insertSynced(
             SyncedRecord(
                 parent: .root, name: name, etag: ETag("1"), size: 0, mode: 0o644,
@@ -96,7 +96,7 @@ struct NameMatchingTests {
         #expect(found.allSatisfy { $0.inode == inode.id && $0.name == Self.name })
         try store.write { database in
             let dirent = try #require(try database.dirent(of: inode.id))
-            try database.removeDirent(dirent, kind: .file, at: inode.changed)
+            try database.removeDirent(dirent, kind: .file, on: nil, at: inode.changed)
             try database.run("DELETE FROM inodes WHERE id = ?", [inode.id])
         }
         #expect(try store.read { try $0.namesakes(of: Self.other, in: .root) }.isEmpty)

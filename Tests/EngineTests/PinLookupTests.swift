@@ -26,7 +26,8 @@ import Testing
     ) throws -> InodeNumber {
         var record = record(kind)
         try database.insert(&record)
-        try database.insertDirent(FileName(name)!, in: parent, to: record, at: record.changed)
+        try database.insertDirent(
+            FileName(name)!, in: parent, to: record, on: nil, at: record.changed)
         return record.id
     }
 

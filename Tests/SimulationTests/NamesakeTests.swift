@@ -279,7 +279,8 @@ struct NamesakeTests {
                 twin.presence = .remote
                 try database.insert(&twin)
                 let name = FileName(stored: Array("A.txt".utf8))
-                try database.insertDirent(name, in: .root, to: twin, at: twin.changed)
+                try database.insertDirent(
+                    name, in: .root, to: twin, on: nil, at: twin.changed)
                 var synced = try #require(try database.synced(inode))
                 synced.name = name
                 try database.insertSynced(synced, of: twin.id)

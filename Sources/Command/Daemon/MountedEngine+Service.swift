@@ -34,7 +34,6 @@ extension MountedEngine {
         try await onEngine { () async throws(EngineError) in
             var report = StatusReport(
                 about, remote: RemoteReachability(isReachable: true, since: Date()))
-            report.cacheBytesMax = cacheBytesMax
             for path in paths {
                 let inode = try await engine.resolve(path)
                 try add(inode, limit: limit, to: &report)
@@ -61,6 +60,7 @@ extension MountedEngine {
         report.counts.items = status.itemCount
         report.unstored = status.unstoredCount > 0 ? status.unstoredCount : nil
         report.counts.localBytes = status.localBytes
+        report.cacheBytesMax = status.cacheBytesMax
         report.counts.pending += status.pending.count
         report.counts.deletions += status.pending.deletions
         report.counts.conflicts += status.conflictCount

@@ -30,6 +30,16 @@ package protocol MountService: Sendable {
     /// Several changes may be combined; the stream ends when the daemon stops.
     func statusChanges() -> AsyncStream<Void>
 
+    /// Yields the changes at and below `paths` as they are made, each once; first an event with only a
+    /// cursor.
+    ///
+    /// - Parameter cursor: ``ChangeEvent/cursor`` of the change after which to begin; nil for now.
+    /// - Throws: ``ControlError``: `.invalid` if it is no cursor, `.missing` if the changes after it are not
+    ///   known any more.
+    func changes(
+        since cursor: String?, below paths: [String]
+    ) -> AsyncThrowingStream<ChangeEvent, any Error>
+
     /// Sends the pending changes below `paths` without settle times, and reports the progress: at
     /// once, then a few times a second at most.
     ///

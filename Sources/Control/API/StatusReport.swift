@@ -5,7 +5,8 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var mountPoint: String
     package var source: String
     package var stateDirectory: String
-    /// How many bytes local copies may take; nil from a daemon of an earlier version.
+    /// How many bytes local copies may take at present: less than configured if their disk is nearly
+    /// full. nil from a daemon of an earlier version.
     package var cacheBytesMax: UInt64?
     /// The time at which the folder became usable.
     package var since: Date

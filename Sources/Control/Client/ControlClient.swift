@@ -51,6 +51,18 @@ package struct ControlClient: Sendable {
         try await stream(request(.get, "status/watch" + query(paths, limit: limit)), each: each)
     }
 
+    /// Calls `each` with a change after the other, until the task is cancelled or the mount ends; see
+    /// ``MountService/changes(since:below:)``.
+    package func watchChanges(
+        since cursor: String?, below paths: [String], each: (ChangeEvent) -> Void
+    ) async throws(ControlError) {
+        let parameters =
+            paths.map { "path=" + PercentCoding.encode($0) }
+            + (cursor.map { ["since=" + PercentCoding.encode($0)] } ?? [])
+        let query = parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
+        try await stream(request(.get, "changes" + query), each: each)
+    }
+
     /// Returns once everything below `paths` is on the remote or has failed permanently, or after
     /// `timeout`.
     ///

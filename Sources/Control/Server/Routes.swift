@@ -33,6 +33,7 @@ struct Routes: Sendable {
         }
         v1.get("list") { request, _ in try Response.json(await list(request)) }
         v1.get("status/watch") { request, _ in try await watch(request) }
+        v1.get("changes") { request, _ in try await changes(request) }
         post("sync", to: v1, sync)
         post("evict", to: v1, evict)
         post("refresh", to: v1, refresh)
@@ -84,6 +85,20 @@ struct Routes: Sendable {
                 try await send(report)
                 try await Task.sleep(for: Self.watchInterval)
             }
+        }
+    }
+
+    private func changes(_ request: Request) async throws -> Response {
+        let events = service.changes(
+            since: request.uri.queryParameters["since"].map(String.init),
+            below: try paths(inQueryOf: request))
+        var iterator = events.makeAsyncIterator()
+        // Precedes the head, so that a wrong cursor is refused with its status.
+        let first = try await iterator.next()
+        return .lines(answering: request) { send in
+            if let first { try await send(first) }
+            // A watch must not delay the end of the daemon.
+            for try await event in events.cancelOnGracefulShutdown() { try await send(event) }
         }
     }
 

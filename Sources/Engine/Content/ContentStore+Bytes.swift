@@ -256,6 +256,9 @@ extension ContentStore {
             }
             record.isWriting = isWriting
             try database.update(record, from: former)
+            if isChanged {
+                try database.record(.changed, on: .local, inode, at: record.changed)
+            }
             if !isWriting {
                 try database.enqueue([inode], due: agenda.due(after: configuration.settleTime))
             }

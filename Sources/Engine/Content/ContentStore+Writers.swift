@@ -93,6 +93,7 @@ extension ContentStore {
                 record.generation += 1
             }
             try database.update(record)
+            try database.record(.changed, on: .local, inode, at: record.modified)
         }
     }
 

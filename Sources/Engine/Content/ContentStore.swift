@@ -123,6 +123,7 @@ struct ContentStore: Sendable {
             try database.markPending(
                 inode, at: now, due: agenda.due(after: configuration.settleTime))
             try database.setFailure(nil, attempts: 0, of: inode)
+            try database.record(.changed, on: .local, inode, at: now)
             return true
         }
     }

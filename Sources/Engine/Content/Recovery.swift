@@ -233,7 +233,8 @@ struct Recovery: Sendable {
             try database.setExtents(ExtentSet(), of: record.id)
             try database.removeIntent(of: record.id)
             if let dirent = try database.dirent(of: record.id) {
-                try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
+                try database.removeDirent(
+                    dirent, kind: record.kind, on: .local, at: clock.wallTime)
                 if let former = try former(replaced, at: dirent, database) {
                     restored = try restore(former, at: dirent, database)
                 }
@@ -300,7 +301,8 @@ struct Recovery: Sendable {
         var record = former
         record.links = 1
         try database.update(record)
-        try database.insertDirent(place.name, in: place.parent, to: record, at: clock.wallTime)
+        try database.insertDirent(
+            place.name, in: place.parent, to: record, on: .local, at: clock.wallTime)
         try database.markPending(record.id, at: clock.wallTime)
         return record.id
     }
@@ -311,14 +313,15 @@ struct Recovery: Sendable {
         _ record: InodeRecord, from place: Dirent, to synced: SyncedRecord, _ database: Database
     ) throws {
         let now = clock.wallTime
-        try database.removeDirent(place, kind: record.kind, at: now)
+        try database.removeDirent(place, kind: record.kind, on: .local, at: now)
         let isFree =
             try database.inode(synced.parent).map { $0.kind == .directory && $0.links > 0 } == true
             && database.dirent(synced.name, in: synced.parent) == nil
             && !database.isAside(record.id, at: synced)
             && (synced.parent, synced.name) != (place.parent, place.name)
         if isFree {
-            try database.insertDirent(synced.name, in: synced.parent, to: record, at: now)
+            try database.insertDirent(
+                synced.name, in: synced.parent, to: record, on: .local, at: now)
             return
         }
         var (name, attempt) = (place.name, 0)
@@ -327,7 +330,7 @@ struct Recovery: Sendable {
                 of: place.name, host: configuration.hostName, at: now, attempt: attempt)
             attempt += 1
         } while try database.dirent(name, in: place.parent) != nil
-        try database.insertDirent(name, in: place.parent, to: record, at: now)
+        try database.insertDirent(name, in: place.parent, to: record, on: .local, at: now)
         try database.noteConflict(record.id, original: place.name, at: now)
     }
 }

@@ -16,10 +16,12 @@ extension Engine {
         try completed { () throws(Blocked) in
             let snapshot = ActivitySnapshot(self)
             let localBytes = try local.space.cache.localBytes()
+            let cacheBytesMax = try local.space.bound()
             var status = try store.read { database in
                 var status = EngineStatus()
                 status.itemCount = try database.totals().names
                 status.localBytes = localBytes
+                status.cacheBytesMax = cacheBytesMax
                 status.pending = try pendingSummary(below: inode, snapshot, database)
                 status.items =
                     try pendingRecords(

@@ -4,6 +4,8 @@ package struct EngineStatus: Sendable {
     package var itemCount: UInt64 = 0
     /// The local bytes of all files.
     package var localBytes: UInt64 = 0
+    /// Their limit at present: the configured one, or less on a disk that is nearly full.
+    package var cacheBytesMax: UInt64 = 0
     package var pending = PendingSummary()
     /// Pending items: first permanent failures, then other failures, then the oldest; as many as
     /// requested.

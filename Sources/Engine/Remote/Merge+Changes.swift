@@ -68,7 +68,8 @@ extension Merge {
             for object in objects where !PackedObjects.canPack(object) {
                 let inode = try insert(object, in: directory)
                 try database.insertDirent(
-                    object.name, in: directory, to: inode, at: clock.wallTime)
+                    object.name, in: directory, to: inode, on: side(in: directory),
+                    at: clock.wallTime)
             }
         }
         newNames += objects.count
@@ -91,6 +92,16 @@ extension Merge {
         try database.insertDirents(
             packed, in: directory, from: first,
             directories: objects.count { $0.kind == .directory }, at: now)
+        for object in objects {
+            try database.record(
+                .created, on: side(in: directory), object.name, in: directory, at: now)
+        }
+    }
+
+    /// Returns the side that made new names of the remote appear; nil during the first listing of a
+    /// directory, which shows those that were there before.
+    private func side(in directory: InodeNumber) -> RecordedChange.Side? {
+        directory == firstListed ? nil : .remote
     }
 
     private func mode(of object: RemoteObject) -> UInt16 {

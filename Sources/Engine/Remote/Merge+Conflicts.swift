@@ -25,7 +25,8 @@ extension Merge {
         record.links = 2
         record.isListed = false
         try database.update(record)
-        try database.insertDirent(name, in: parent, to: record, at: clock.wallTime)
+        try database.insertDirent(
+            name, in: parent, to: record, on: .remote, at: clock.wallTime)
         changes.cacheChanges += [.name(name, parent), .inode(parent), .inode(directory)]
         try enqueue([directory])
     }
@@ -40,7 +41,8 @@ extension Merge {
         context.agenda.conflictNames.withLock { counts in
             counts[inode.id] = 1 + (former == nil ? 0 : counts[inode.id] ?? 0)
         }
-        try database.moveDirent(dirent, to: name, in: dirent.parent, of: inode, at: now)
+        try database.moveDirent(
+            dirent, to: name, in: dirent.parent, of: inode, as: .conflict, at: now)
         try markPending(inode.id)
         try database.noteConflict(inode.id, original: dirent.name, at: now)
         changes.cacheChanges += [

@@ -102,7 +102,7 @@ extension Merge {
 
     mutating func removeLocally(_ inode: InodeNumber, kind: FileKind) throws {
         if let dirent = try database.dirent(of: inode) {
-            try database.removeDirent(dirent, kind: kind, at: clock.wallTime)
+            try database.removeDirent(dirent, kind: kind, on: .remote, at: clock.wallTime)
             changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
             if kind == .file { try discard(inode, dirent) }
         }

@@ -145,6 +145,7 @@ extension Merge {
         record.changed = clock.wallTime
         try database.update(record)
         try database.setSynced(synced, of: record.id)
+        try database.record(.changed, on: .remote, record.id, at: record.changed)
         changes.cacheChanges.append(.attributes(record.id))
     }
 

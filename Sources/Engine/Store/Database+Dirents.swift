@@ -9,7 +9,7 @@ struct Dirent {
 }
 
 // Rows of `dirents`: the local names. Functions that add or remove one also update the link counts
-// and the directory's times.
+// and the directory's times, and record the change for those who watch, see ``RecordedChange``.
 
 extension Database {
     func dirent(_ name: FileName, in parent: InodeNumber) throws -> Dirent? {
@@ -92,7 +92,17 @@ extension Database {
     }
 
     /// Adds a name for a stored inode. The directory's times change to `now`.
+    ///
+    /// - Parameter side: See ``record(_:on:_:in:from:at:)``.
     func insertDirent(
+        _ name: FileName, in parent: InodeNumber, to inode: InodeRecord,
+        on side: RecordedChange.Side?, at now: Timestamp
+    ) throws {
+        try addDirent(name, in: parent, to: inode, at: now)
+        try record(.created, on: side, name, in: parent, at: now)
+    }
+
+    private func addDirent(
         _ name: FileName, in parent: InodeNumber, to inode: InodeRecord, at now: Timestamp
     ) throws {
         try run(
@@ -116,8 +126,8 @@ extension Database {
         try changeDirectory(parent, links: directories, at: now)
     }
 
-    /// Changes the inode of a name. The name keeps its cookie, so that a program that is reading
-    /// the directory gets it once.
+    /// Changes the inode of a name to that of another remote version. The name keeps its cookie, so that
+    /// a program that is reading the directory gets it once.
     func redirect(
         _ dirent: Dirent, from former: FileKind, to inode: InodeRecord, at now: Timestamp
     ) throws {
@@ -125,10 +135,20 @@ extension Database {
         if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
         let links = (inode.kind == .directory ? 1 : 0) - (former == .directory ? 1 : 0)
         try changeDirectory(dirent.parent, links: links, at: now)
+        try record(.changed, on: .remote, dirent.name, in: dirent.parent, at: now)
     }
 
     /// Removes a name. The inode itself is unchanged.
-    func removeDirent(_ dirent: Dirent, kind: FileKind, at now: Timestamp) throws {
+    ///
+    /// - Parameter side: See ``record(_:on:_:in:from:at:)``.
+    func removeDirent(
+        _ dirent: Dirent, kind: FileKind, on side: RecordedChange.Side?, at now: Timestamp
+    ) throws {
+        try record(.removed, on: side, dirent.name, in: dirent.parent, at: now)
+        try dropDirent(dirent, kind: kind, at: now)
+    }
+
+    private func dropDirent(_ dirent: Dirent, kind: FileKind, at now: Timestamp) throws {
         try run("DELETE FROM dirents WHERE cookie = ?", [dirent.cookie])
         // An object observed on the remote under the name of an inode that was never there no
         // longer concerns this inode.
@@ -137,16 +157,20 @@ extension Database {
     }
 
     /// Replaces the name of an inode by another one.
+    ///
+    /// - Parameter change: How it is recorded, as a local one.
     func moveDirent(
         _ dirent: Dirent, to name: FileName, in parent: InodeNumber, of inode: InodeRecord,
-        at now: Timestamp
+        as change: RecordedChange.Kind = .moved, at now: Timestamp
     ) throws {
+        let former = try isRecorded ? ObjectKey(path(of: dirent.parent) + [dirent.name]) : nil
         // The trigger `dirents_left` takes a name that goes for a directory that goes.
         let movedOut: [InodeNumber] =
             inode.kind == .directory
             ? try values("SELECT inode FROM synced WHERE parent_before_move = ?", [inode.id]) : []
-        try removeDirent(dirent, kind: inode.kind, at: now)
-        try insertDirent(name, in: parent, to: inode, at: now)
+        try dropDirent(dirent, kind: inode.kind, at: now)
+        try addDirent(name, in: parent, to: inode, at: now)
+        try record(change, on: .local, name, in: parent, from: former, at: now)
         // None that the directory is in now: it would lie below itself.
         for movedOut in movedOut where try !isInode(parent, atOrBelow: movedOut) {
             try run(

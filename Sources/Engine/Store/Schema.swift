@@ -16,6 +16,7 @@ enum Schema {
         migrator.registerMigration("pins") { try $0.execute(sql: pins) }
         migrator.registerMigration("changed_unsynced") { try $0.execute(sql: changedUnsynced) }
         migrator.registerMigration("trash") { try $0.execute(sql: trash) }
+        migrator.registerMigration("history") { try $0.execute(sql: history) }
         return migrator
     }()
 
@@ -265,6 +266,26 @@ enum Schema {
         CREATE INDEX trash_by_path ON trash (path, position);
         CREATE INDEX trash_by_time ON trash (time);
         CREATE INDEX trash_restored ON trash (restored) WHERE restored NOT NULL;
+        """
+
+    private static let history = """
+        -- The last changes of the tree, for programs that watch it. former: the path before a move.
+        CREATE TABLE history (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,
+            time INTEGER NOT NULL,
+            kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 5),
+            side INTEGER NOT NULL CHECK (side IN (0, 1)),
+            path BLOB NOT NULL CHECK (length(path) > 0),
+            former BLOB
+        );
+        -- One row while changes are recorded. name: distinguishes it from an earlier recording. start:
+        -- the position after which nothing is missing. used: when a program last wanted it.
+        CREATE TABLE history_state (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            name TEXT NOT NULL,
+            start INTEGER NOT NULL,
+            used INTEGER NOT NULL
+        );
         """
 
     private static let proofs = """

@@ -9,6 +9,7 @@ package final class Store: Sendable {
     private let writer: WriterConnection
     private let ballast: (any Ballast)?
     let commitSync: CommitSync
+    let commitWatch = CommitWatch()
     private let checkpointer: Checkpointer?
     let knownSalt = Locked<String?>(nil)
     /// The meaning of `folded_name` on the connections of a pool.
@@ -238,6 +239,7 @@ package final class Store: Sendable {
             return (value, Self.changeCount(database) - before)
         }
         checkpointer?.note(changes: changes)
+        if changes > 0 { commitWatch.noteCommit() }
         return value
     }
 

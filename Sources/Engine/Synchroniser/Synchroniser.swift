@@ -211,6 +211,7 @@ struct Synchroniser: Sendable {
                 else { return false }
                 if try database.wakeWaiters(of: inode, due: agenda.due()) { return nil }
                 try database.removePending(inode)
+                try database.record(.uploaded, on: .local, inode, at: clock.wallTime)
                 return true
             }
             if let isDone { return isDone }

@@ -271,6 +271,7 @@ struct Uploader: Sendable {
                 try !database.hasWaiters(inode)
             else { return .ended }
             try database.removePending(inode)
+            try database.record(.uploaded, on: .local, inode, at: merge.clock.wallTime)
             return .settled
         }
     }

@@ -100,7 +100,8 @@ extension Tree {
                 if inode.kind == .directory { inode.mode |= 0o2000 }
             }
             try database.insert(&inode)
-            try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
+            try database.insertDirent(
+                name, in: parent, to: inode, on: .local, at: inode.changed)
             try database.markPending(inode.id, at: inode.changed, dueIfNew: due)
             if inode.kind == .file { try database.markUnsafe(inode.id, isChanged: true) }
             return inode
@@ -125,7 +126,7 @@ extension Tree {
             } else if inode.kind == .directory {
                 throw Blocked.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
             }
-            try remove(dirent, inode, at: now, database)
+            try remove(dirent, inode, on: .local, at: now, database)
             return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
         }
     }
@@ -149,10 +150,13 @@ extension Tree {
     }
 
     /// Removes an inode's last name and schedules the inode for synchronisation.
+    ///
+    /// - Parameter side: See ``Database/record(_:on:_:in:from:at:)``.
     private func remove(
-        _ dirent: Dirent, _ inode: InodeRecord, at now: Timestamp, _ database: Database
+        _ dirent: Dirent, _ inode: InodeRecord, on side: RecordedChange.Side?, at now: Timestamp,
+        _ database: Database
     ) throws {
-        try database.removeDirent(dirent, kind: inode.kind, at: now)
+        try database.removeDirent(dirent, kind: inode.kind, on: side, at: now)
         var unlinked = inode
         unlinked.links = 0
         unlinked.changed = now
@@ -211,6 +215,7 @@ extension Tree {
         case (true, true): try requireEmpty(replaced, database)
         case (false, false): break
         }
-        try remove(target, replaced, at: now, database)
+        // The move to its name tells that.
+        try remove(target, replaced, on: nil, at: now, database)
     }
 }

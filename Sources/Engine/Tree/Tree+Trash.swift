@@ -42,7 +42,7 @@ extension Tree {
             modified: record.modified, changed: now)
         inode.presence = .whole
         try database.insert(&inode, as: number)
-        try database.insertDirent(name, in: file.parent, to: inode, at: now)
+        try database.insertDirent(name, in: file.parent, to: inode, on: .local, at: now)
         try database.setExtendedAttributes(record.extendedAttributes, of: number)
         try database.setLocalBytes(file.bytes, of: number)
         try database.markPending(number, at: now, due: due)

@@ -78,6 +78,7 @@ struct Tree: Sendable {
             try database.update(record, from: former)
             try database.keepSet(
                 mode: change.mode.map { $0 & 0o7777 }, modified: modified, of: former)
+            try database.record(.changed, on: .local, inode, at: now)
             if record.isWriting {
                 // Its last writer's close makes it due.
                 try database.markPending(inode, at: now, dueIfNew: due)
@@ -129,6 +130,7 @@ struct Tree: Sendable {
             if value != nil { try requireSpace(for: attributes, attempt) }
             try database.setExtendedAttributes(attributes, of: inode)
             try database.touchChanged(inode, at: now)
+            try database.record(.changed, on: .local, inode, at: now)
             try database.markPending(inode, at: now, due: due)
         }
         agenda.notify(due: due)

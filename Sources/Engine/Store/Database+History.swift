@@ -1,0 +1,134 @@
+import GRDB
+
+/// The one row of `history_state`, which is there as long as changes are recorded.
+struct HistoryState: Hashable {
+    /// Chosen at random when the recording began.
+    var name: String
+    /// No change after this position is missing.
+    var start: Int64
+    /// The last known time at which someone was interested.
+    var used: Timestamp
+}
+
+extension Store {
+    /// Called at each start, before the first change.
+    func resumeHistory(at now: Timestamp) throws(Blocked) {
+        guard try read({ try $0.isRecorded }) else { return }
+        try write { try $0.resumeHistory(at: now) }
+    }
+}
+
+// Rows of `history`: changes of the tree, each written by the transaction that makes it.
+
+extension Database {
+    /// The number of changes that are kept.
+    static let historyMax: Int64 = 100_000
+    /// The number of changes after which older ones are removed.
+    private static let historyStep: Int64 = 1_000
+    /// The distance between the positions before and after a start: a power cut may have undone changes
+    /// whose positions were already told.
+    private static let historySkip: Int64 = 1_000_000
+    /// The time without interest after which changes are not recorded any more, in nanoseconds.
+    private static let historyUnusedMax: Int64 = 7 * 86_400_000_000_000
+
+    func history() throws -> HistoryState? {
+        try row("SELECT name, start, used FROM history_state", []) {
+            HistoryState(name: $0[0], start: $0[1], used: $0[2])
+        }
+    }
+
+    /// The position of the last change.
+    func historyEnd() throws -> Int64 {
+        try value("SELECT seq FROM sqlite_sequence WHERE name = 'history'") ?? 0
+    }
+
+    /// Begins to record changes.
+    func beginHistory(named name: String, at now: Timestamp) throws {
+        try run("DELETE FROM history")
+        // Without a row here, the positions would begin anew if a power cut undid the first ones.
+        try run(
+            """
+            INSERT INTO sqlite_sequence SELECT 'history', 0
+            WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'history')
+            """)
+        try run("INSERT INTO history_state VALUES (1, ?, ?, ?)", [name, try historyEnd(), now])
+    }
+
+    func setHistoryUsed(_ now: Timestamp) throws {
+        try run("UPDATE history_state SET used = ?", [now])
+    }
+
+    /// Prepares the history for the changes of another run, or ends it if nobody has wanted it for long.
+    func resumeHistory(at now: Timestamp) throws {
+        if try endUnusedHistory(at: now) { return }
+        try run(
+            "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'history'", [Self.historySkip])
+    }
+
+    /// - Returns: Whether it was not used for so long.
+    private func endUnusedHistory(at now: Timestamp) throws -> Bool {
+        guard let state = try history(),
+            now.nanoseconds - state.used.nanoseconds > Self.historyUnusedMax
+        else { return false }
+        try run("DELETE FROM history_state")
+        try run("DELETE FROM history")
+        return true
+    }
+
+    /// Returns up to `limit` changes after a position, in their order.
+    func recordedChanges(after position: Int64, limit: Int) throws -> [RecordedChange] {
+        try rows(
+            """
+            SELECT position, time, kind, side, path, former FROM history
+            WHERE position > ? ORDER BY position LIMIT ?
+            """, [position, limit], RecordedChange.init)
+    }
+
+    /// Records a change of a name, if changes are recorded. Called while the name is there.
+    ///
+    /// - Parameter side: Where it was made; nil if it changes nothing that could be seen before.
+    func record(
+        _ kind: RecordedChange.Kind, on side: RecordedChange.Side?, _ name: FileName,
+        in parent: InodeNumber, from former: ObjectKey? = nil, at now: Timestamp
+    ) throws {
+        guard let side, try isRecorded else { return }
+        let path = ObjectKey(try path(of: parent) + [name])
+        try run(
+            "INSERT INTO history (time, kind, side, path, former) VALUES (?, ?, ?, ?, ?)",
+            [now, kind.rawValue, side.rawValue, path, former])
+        if lastInsertedRowID % Self.historyStep == 0 { try trimHistory(at: now) }
+    }
+
+    /// Records a change of an inode, if it has a name and changes are recorded.
+    func record(
+        _ kind: RecordedChange.Kind, on side: RecordedChange.Side, _ inode: InodeNumber,
+        at now: Timestamp
+    ) throws {
+        guard try isRecorded, let dirent = try dirent(of: inode) else { return }
+        try record(kind, on: side, dirent.name, in: dirent.parent, at: now)
+    }
+
+    var isRecorded: Bool { get throws { try hasRow("history_state") } }
+
+    private func trimHistory(at now: Timestamp) throws {
+        if try endUnusedHistory(at: now) { return }
+        try run(
+            """
+            DELETE FROM history WHERE position <= (
+                SELECT position FROM history ORDER BY position DESC LIMIT 1 OFFSET ?)
+            """, [Self.historyMax])
+        try run(
+            """
+            UPDATE history_state
+            SET start = max(start, coalesce((SELECT min(position) - 1 FROM history), start))
+            """)
+    }
+}
+
+extension RecordedChange {
+    fileprivate init(_ row: Row) {
+        self.init(
+            position: row[0], time: row[1], kind: Kind(rawValue: row[2]) ?? .changed,
+            side: Side(rawValue: row[3]) ?? .local, path: row[4], former: row[5])
+    }
+}
