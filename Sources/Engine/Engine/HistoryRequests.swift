@@ -80,3 +80,11 @@ package struct HistoryRequests: Sendable {
         return changes
     }
 }
+
+extension Store {
+    /// Called at each start, before the first change.
+    func resumeHistory(at now: Timestamp) throws(Blocked) {
+        guard try read({ try $0.isRecorded }) else { return }
+        try write { try $0.resumeHistory(at: now) }
+    }
+}

@@ -61,14 +61,16 @@ extension Merge {
 
     /// Gives remote objects local inodes, and their names, which no local inodes have.
     mutating func installNew(_ objects: [RemoteObject], in directory: InodeNumber) throws {
+        // The first listing of a directory shows what was there before.
+        let side: RecordedChange.Side? = directory == firstListed ? nil : .remote
         if objects.allSatisfy(PackedObjects.canPack) {
-            try installPacked(objects, in: directory)
+            try installPacked(objects, in: directory, on: side)
         } else {
-            try installPacked(objects.filter(PackedObjects.canPack), in: directory)
+            try installPacked(objects.filter(PackedObjects.canPack), in: directory, on: side)
             for object in objects where !PackedObjects.canPack(object) {
                 let inode = try insert(object, in: directory)
                 try database.insertDirent(
-                    object.name, in: directory, to: inode, on: side(in: directory),
+                    object.name, in: directory, to: inode, on: side,
                     at: clock.wallTime)
             }
         }
@@ -78,7 +80,7 @@ extension Merge {
     }
 
     private mutating func installPacked(
-        _ objects: [RemoteObject], in directory: InodeNumber
+        _ objects: [RemoteObject], in directory: InodeNumber, on side: RecordedChange.Side?
     ) throws {
         if objects.isEmpty { return }
         var packed = PackedObjects(capacity: objects.count)
@@ -94,14 +96,8 @@ extension Merge {
             directories: objects.count { $0.kind == .directory }, at: now)
         for object in objects {
             try database.record(
-                .created, on: side(in: directory), object.name, in: directory, at: now)
+                .created, on: side, object.name, in: directory, at: now)
         }
-    }
-
-    /// Returns the side that made new names of the remote appear; nil during the first listing of a
-    /// directory, which shows those that were there before.
-    private func side(in directory: InodeNumber) -> RecordedChange.Side? {
-        directory == firstListed ? nil : .remote
     }
 
     private func mode(of object: RemoteObject) -> UInt16 {

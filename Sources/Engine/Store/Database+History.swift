@@ -10,14 +10,6 @@ struct HistoryState: Hashable {
     var used: Timestamp
 }
 
-extension Store {
-    /// Called at each start, before the first change.
-    func resumeHistory(at now: Timestamp) throws(Blocked) {
-        guard try read({ try $0.isRecorded }) else { return }
-        try write { try $0.resumeHistory(at: now) }
-    }
-}
-
 // Rows of `history`: changes of the tree, each written by the transaction that makes it.
 
 extension Database {
