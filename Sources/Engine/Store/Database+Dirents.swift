@@ -222,6 +222,27 @@ extension Database {
         return current
     }
 
+    /// Records a change of a name, if changes are recorded. Called while the name is there.
+    ///
+    /// - Parameter side: Where it was made; nil if it changes nothing that could be seen before.
+    func record(
+        _ kind: RecordedChange.Kind, on side: RecordedChange.Side?, _ name: FileName,
+        in parent: InodeNumber, from former: ObjectKey? = nil, at now: Timestamp
+    ) throws {
+        guard let side, try isRecorded else { return }
+        let path = ObjectKey(try path(of: parent) + [name])
+        try insertChange(kind, on: side, at: path, from: former, at: now)
+    }
+
+    /// Records a change of an inode, if it has a name and changes are recorded.
+    func record(
+        _ kind: RecordedChange.Kind, on side: RecordedChange.Side, _ inode: InodeNumber,
+        at now: Timestamp
+    ) throws {
+        guard try isRecorded, let dirent = try dirent(of: inode) else { return }
+        try record(kind, on: side, dirent.name, in: dirent.parent, at: now)
+    }
+
     private func changeDirectory(
         _ directory: InodeNumber, links: Int, at now: Timestamp
     ) throws {

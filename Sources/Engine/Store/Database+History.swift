@@ -76,28 +76,15 @@ extension Database {
             """, [position, limit], RecordedChange.init)
     }
 
-    /// Records a change of a name, if changes are recorded. Called while the name is there.
-    ///
-    /// - Parameter side: Where it was made; nil if it changes nothing that could be seen before.
-    func record(
-        _ kind: RecordedChange.Kind, on side: RecordedChange.Side?, _ name: FileName,
-        in parent: InodeNumber, from former: ObjectKey? = nil, at now: Timestamp
+    /// Adds a change to those that are recorded.
+    func insertChange(
+        _ kind: RecordedChange.Kind, on side: RecordedChange.Side, at path: ObjectKey,
+        from former: ObjectKey?, at now: Timestamp
     ) throws {
-        guard let side, try isRecorded else { return }
-        let path = ObjectKey(try path(of: parent) + [name])
         try run(
             "INSERT INTO history (time, kind, side, path, former) VALUES (?, ?, ?, ?, ?)",
             [now, kind.rawValue, side.rawValue, path, former])
         if lastInsertedRowID % Self.historyStep == 0 { try trimHistory(at: now) }
-    }
-
-    /// Records a change of an inode, if it has a name and changes are recorded.
-    func record(
-        _ kind: RecordedChange.Kind, on side: RecordedChange.Side, _ inode: InodeNumber,
-        at now: Timestamp
-    ) throws {
-        guard try isRecorded, let dirent = try dirent(of: inode) else { return }
-        try record(kind, on: side, dirent.name, in: dirent.parent, at: now)
     }
 
     var isRecorded: Bool { get throws { try hasRow("history_state") } }
