@@ -81,6 +81,18 @@ package struct HistoryRequests: Sendable {
     }
 }
 
+extension Engine {
+    /// Returns all names in the mount by their paths; for tests of small trees.
+    package func localPaths() throws(EngineError) -> Set<ObjectKey> {
+        try completed { () throws(Blocked) in
+            try store.read { database in
+                let inodes: [InodeNumber] = try database.values("SELECT inode FROM dirents")
+                return Set(try inodes.map { ObjectKey(try database.path(of: $0)) })
+            }
+        }
+    }
+}
+
 extension Store {
     /// Called at each start, before the first change.
     func resumeHistory(at now: Timestamp) throws(Blocked) {

@@ -50,5 +50,10 @@ package struct HistoryCursor: Hashable, Sendable, LosslessStringConvertible {
         self.init(history: String(parts[0]), position: position)
     }
 
+    /// Whether it is of the same history, and at the same place or later.
+    package func isAfter(_ other: HistoryCursor) -> Bool {
+        history == other.history && position >= other.position
+    }
+
     package var description: String { "\(history).\(position)" }
 }

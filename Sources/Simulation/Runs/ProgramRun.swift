@@ -33,6 +33,7 @@ struct ProgramRun {
             step.apply(to: mount.provider)
         }
         try mount.start()
+        let history = program.seed % 3 == 0 ? HistoryCheck(mount.engine) : nil
         for (index, step) in program.steps.enumerated() {
             mount.log.note("--- \(index): \(step)")
             do {
@@ -50,6 +51,7 @@ struct ProgramRun {
         let operationCount = mount.life.stepCount
         mount.log.note("--- the end")
         try await judge.finish(faultPlan)
+        try await history?.check(mount.engine)
         await mount.kill()
         try mount.check()
         return operationCount
