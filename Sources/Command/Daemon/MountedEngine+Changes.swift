@@ -1,7 +1,5 @@
 import Control
 import Engine
-import Foundation
-import Synchronization
 
 // The stream of changes of the control API in terms of the engine.
 
@@ -77,9 +75,7 @@ extension ChangeEvent {
         self.init(
             cursor: cursor.description, change: Kind(change.kind),
             side: change.side == .local ? .local : .remote, path: change.path.description,
-            from: change.former?.description,
-            time: Date(
-                timeIntervalSince1970: Double(change.time.nanoseconds) / 1_000_000_000))
+            from: change.former?.description, time: change.time.date)
     }
 }
 
