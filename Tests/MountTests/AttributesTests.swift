@@ -21,7 +21,7 @@ struct AttributesTests {
 
     @Test
     func `stat shows kind, permissions, owner, size and times`() {
-        let status = attributes(.file, mode: 0o4755, size: 1025).status
+        let status = attributes(.file, mode: 0o4755, size: 1025).status(ShownOwnership())
         #expect(status.st_ino == 42)
         #expect(status.st_mode == S_IFREG | 0o4755)
         #expect(status.st_nlink == 1)
@@ -34,13 +34,36 @@ struct AttributesTests {
 
     @Test(arguments: [(UInt64(0), 0), (1, 1), (512, 1), (513, 2), (1 << 40, 1 << 31)])
     func `no file looks sparse`(size: UInt64, blocks: Int) {
-        #expect(attributes(.file, size: size).status.st_blocks == blocks)
+        #expect(attributes(.file, size: size).status(ShownOwnership()).st_blocks == blocks)
     }
 
     @Test
     func `kinds become file types`() {
-        #expect(attributes(.directory).status.st_mode & S_IFMT == S_IFDIR)
-        #expect(attributes(.symlink).status.st_mode & S_IFMT == S_IFLNK)
+        #expect(attributes(.directory).status(ShownOwnership()).st_mode & S_IFMT == S_IFDIR)
+        #expect(attributes(.symlink).status(ShownOwnership()).st_mode & S_IFMT == S_IFLNK)
+    }
+
+    @Test
+    func `another owner is shown for the one who mounts only`() {
+        var ownership = ShownOwnership(stored: Caller(userID: 1000, groupID: 200))
+        (ownership.userID, ownership.groupID) = (7, 8)
+        let status = attributes(.file).status(ownership)
+        #expect(status.st_uid == 7)
+        #expect(status.st_gid == 100)
+    }
+
+    @Test(arguments: [
+        (FileKind.file, UInt16(0o644), UInt32(0o002), mode_t(0o664)), (.file, 0o644, 0o077, 0o600),
+        (.directory, 0o755, 0o002, 0o775), (.directory, 0o700, 0o002, 0o700),
+        (.file, 0o640, 0o002, 0o640), (.file, 0o755, 0o027, 0o750), (.file, 0o4644, 0o022, 0o4644),
+        (.symlink, 0o777, 0o077, 0o777), (.directory, 0o1755, 0, 0o1777),
+    ])
+    func `a mask takes bits from all modes, and the usual mode has all others`(
+        kind: FileKind, mode: UInt16, umask: UInt32, shown: mode_t
+    ) {
+        var ownership = ShownOwnership()
+        ownership.umask = umask
+        #expect(attributes(kind, mode: mode).status(ownership).st_mode & 0o7777 == shown)
     }
 
     @Test

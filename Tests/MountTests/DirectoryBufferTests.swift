@@ -14,7 +14,7 @@ struct DirectoryBufferTests {
 
     @Test
     func `names come with inode, kind and the offset at which to continue`() {
-        var buffer = DirectoryBuffer(.names, bytesMax: 4096, timeouts: CacheTimeouts())
+        var buffer = DirectoryBuffer(.names, bytesMax: 4096, AttributeForm())
         Listing(dots: [(".", .root, 1), ("..", .root, 2)], entries: Self.entries)
             .append(to: &buffer)
         buffer.withBytes { bytes in
@@ -29,7 +29,7 @@ struct DirectoryBufferTests {
 
     @Test
     func `attributes come in front of each name, except those of the dots`() {
-        var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, timeouts: CacheTimeouts())
+        var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, AttributeForm())
         Listing(dots: [(".", .root, 1)], entries: Self.entries).append(to: &buffer)
         buffer.withBytes { bytes in
             let records = Record.parse(bytes, headerBytes: 128)
@@ -44,7 +44,7 @@ struct DirectoryBufferTests {
     func `a name that may be a link comes with its number and type only`() {
         var entry = Self.entries[0]
         entry.attributes.isKindProvisional = true
-        var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, timeouts: CacheTimeouts())
+        var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, AttributeForm())
         Listing(dots: [], entries: [entry, Self.entries[1]]).append(to: &buffer)
         buffer.withBytes { bytes in
             let records = Record.parse(bytes, headerBytes: 128)
@@ -56,7 +56,7 @@ struct DirectoryBufferTests {
 
     @Test(arguments: 0..<200)
     func `entries that do not fit completely are left out`(room: Int) {
-        var buffer = DirectoryBuffer(.names, bytesMax: room, timeouts: CacheTimeouts())
+        var buffer = DirectoryBuffer(.names, bytesMax: room, AttributeForm())
         Listing(dots: [], entries: Self.entries).append(to: &buffer)
         buffer.withBytes { bytes in
             #expect(bytes.count <= room)
@@ -68,7 +68,7 @@ struct DirectoryBufferTests {
     @Test
     func `a name of the maximum length fits`() {
         let name = FileName([UInt8](repeating: 0x78, count: FileName.bytesMax))!
-        var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, timeouts: CacheTimeouts())
+        var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, AttributeForm())
         let entry = DirectoryEntry(name: name, attributes: attributes(.directory), cookie: 1)
         let isIn = buffer.append(entry, next: 3)
         #expect(isIn)

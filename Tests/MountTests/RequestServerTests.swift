@@ -19,7 +19,7 @@ struct RequestServerTests {
                 engine: engine, tasks: RequestTasks(countMax: 1, executor: PoolExecutor()),
                 syncs: RequestTasks(countMax: 1, executor: PoolExecutor()),
                 syncThreads: ThreadAllowance(1),
-                notifier: KernelNotifier(logger: Logger(label: "test")), timeouts: CacheTimeouts(),
+                notifier: KernelNotifier(logger: Logger(label: "test")), form: AttributeForm(),
                 scanners: Scanners(), readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
                 lender: Lender(isReadOnly: false, logger: Logger(label: "test")),
                 cachesSymlinks: false, logger: Logger(label: "test"))

@@ -1,5 +1,6 @@
 import Engine
 import Host
+import Mount
 
 /// The options of `apus mount`, checked and with absolute paths.
 struct MountOptions: Sendable {
@@ -18,6 +19,8 @@ struct MountOptions: Sendable {
     let offline: OfflineBehavior
     /// Whether users other than the one who mounts have access.
     let allowsOthers: Bool
+    /// The owner and the permissions that are shown.
+    let ownership: ShownOwnership
     /// Whether remote symbolic links that lead out of the mount are not followed.
     let containsSymlinks: Bool
     /// A PEM file with the certificate authorities that replace the system's.
@@ -37,6 +40,9 @@ struct MountOptions: Sendable {
         if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }
         if allowsOthers { arguments.append("--allow-other") }
+        if let userID = ownership.userID { arguments += ["--uid", "\(userID)"] }
+        if let groupID = ownership.groupID { arguments += ["--gid", "\(groupID)"] }
+        if let umask = ownership.umask { arguments += ["--umask", String(umask, radix: 8)] }
         if !containsSymlinks { arguments.append("--no-contain-symlinks") }
         if let caFile { arguments += ["--ca-file", caFile] }
         return arguments + ["--", source, mountPoint]

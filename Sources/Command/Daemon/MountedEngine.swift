@@ -112,6 +112,7 @@ final class MountedEngine: MountService {
         mountOptions.threadsMax = options.memory.requestsMax
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks
+        mountOptions.form.ownership = options.ownership
         let scanners = ProcessInfo.processInfo.environment["APUS_SCANNERS"] ?? ""
         mountOptions.scanners = Scanners(and: scanners.split(separator: ":").map(String.init))
         return mountOptions

@@ -3,6 +3,7 @@ import Control
 import Engine
 import Foundation
 import Host
+import Mount
 import ProviderSupport
 import Providers
 
@@ -99,6 +100,28 @@ struct MountCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Show this owner for files of the user who mounts, as are all files of the remote.",
+            valueName: "user"),
+        transform: parseUser)
+    var uid: UInt32?
+
+    @Option(
+        help: ArgumentHelp(
+            "Show this group for files of the group of the user who mounts.", valueName: "group"),
+        transform: parseGroup)
+    var gid: UInt32?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Permission bits that no file has, in octal. Files of a remote that keeps no permissions \
+            have all others, such as 664 with 002. (default: files have 644, folders 755)
+            """, valueName: "mask"),
+        transform: parseUmask)
+    var umask: UInt32?
+
+    @Option(
+        help: ArgumentHelp(
             "Trust the certificates in this PEM file instead of the system's.", valueName: "file"),
         completion: .file())
     var caFile: String?
@@ -144,8 +167,14 @@ struct MountCommand: AsyncParsableCommand {
             cacheBytesMax: cacheSize, keepFree: keepFree, memory: memory, isReadOnly: readOnly,
             refresh: refresh,
             offline: offline,
-            allowsOthers: allowOther, containsSymlinks: containSymlinks,
+            allowsOthers: allowOther, ownership: ownership, containsSymlinks: containSymlinks,
             caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
+    }
+
+    private var ownership: ShownOwnership {
+        var ownership = ShownOwnership()
+        (ownership.userID, ownership.groupID, ownership.umask) = (uid, gid, umask)
+        return ownership
     }
 
     private func parsedSource() throws -> Source {
@@ -202,6 +231,29 @@ struct MountCommand: AsyncParsableCommand {
             throw ValidationError("\"\(text)\" is not a size; write it like \(example)")
         }
         return bytes
+    }
+
+    private static func parseUser(_ text: String) throws -> UInt32 {
+        if let number = UInt32(text), number != .max { return number }
+        guard let user = getpwnam(text) else {
+            throw ValidationError("there is no user \"\(text)\"")
+        }
+        return user.pointee.pw_uid
+    }
+
+    private static func parseGroup(_ text: String) throws -> UInt32 {
+        if let number = UInt32(text), number != .max { return number }
+        guard let group = getgrnam(text) else {
+            throw ValidationError("there is no group \"\(text)\"")
+        }
+        return group.pointee.gr_gid
+    }
+
+    private static func parseUmask(_ text: String) throws -> UInt32 {
+        guard let mask = UInt32(text, radix: 8), mask <= 0o777 else {
+            throw ValidationError("\"\(text)\" is no mask; write octal digits like 027")
+        }
+        return mask
     }
 
     private static func parseOffline(_ text: String) throws -> OfflineBehavior {

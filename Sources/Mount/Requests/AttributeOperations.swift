@@ -68,10 +68,8 @@ extension Request {
         _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Attributes
     ) {
         serve(operation) { request, attributes in
-            let timeout = request.server.timeouts.seconds(for: attributes)
-            request.answer(nil, attributes) { reply in
-                reply.attributes(attributes, timeout: timeout)
-            }
+            let form = request.server.form
+            request.answer(nil, attributes) { reply in reply.attributes(attributes, form) }
         }
     }
 

@@ -28,7 +28,7 @@ extension Attributes {
     ///
     /// The number of blocks follows from the size even if the content is not local: programs treat
     /// a file with fewer blocks as sparse, and some read its holes as zeros without asking.
-    var status: stat {
+    func status(_ ownership: ShownOwnership) -> stat {
         var status = stat()
         status.st_ino = ino_t(inode.rawValue)
         status.st_mode = kind.typeBits | mode_t(mode)
@@ -42,19 +42,20 @@ extension Attributes {
         status.st_ctim = changed.timespec
         // Access times are not stored.
         status.st_atim = modified.timespec
+        ownership.apply(to: &status)
         return status
     }
 
     /// The answer to a lookup of a name that points at this inode.
-    func entry(_ timeouts: CacheTimeouts) -> fuse_entry_param {
+    func entry(_ form: AttributeForm) -> fuse_entry_param {
         var entry = fuse_entry_param()
         entry.ino = fuse_ino_t(inode.rawValue)
         // Inode numbers are never reused, so they need no generations.
         entry.generation = 0
-        entry.attr = status
-        entry.attr_timeout = timeouts.seconds(for: self)
+        entry.attr = status(form.ownership)
+        entry.attr_timeout = form.timeouts.seconds(for: self)
         // A file that turns out to be a symbolic link gets another inode.
-        entry.entry_timeout = isKindProvisional ? 0 : timeouts.entries.seconds
+        entry.entry_timeout = isKindProvisional ? 0 : form.timeouts.entries.seconds
         return entry
     }
 }

@@ -119,7 +119,7 @@ extension Request {
                 return
             }
             let server = request.server
-            let entry = attributes.entry(server.timeouts)
+            let entry = attributes.entry(server.form)
             request.answer(name, attributes) { reply in
                 if !reply.created(entry, fuse_file_info(.write)) {
                     server.engine.release(attributes.inode, access: .write)

@@ -17,13 +17,13 @@ struct DirectoryBuffer: ~Copyable {
     }
 
     private let format: Format
-    private let timeouts: CacheTimeouts
+    private let form: AttributeForm
     private let memory: UnsafeMutableBufferPointer<CChar>
     private(set) var count = 0
 
-    init(_ format: Format, bytesMax: Int, timeouts: CacheTimeouts) {
+    init(_ format: Format, bytesMax: Int, _ form: AttributeForm) {
         self.format = format
-        self.timeouts = timeouts
+        self.form = form
         memory = .allocate(capacity: bytesMax)
     }
 
@@ -57,7 +57,7 @@ struct DirectoryBuffer: ~Copyable {
     }
 
     mutating func append(_ entry: DirectoryEntry, next: Int64) -> Bool {
-        var parameters = entry.attributes.entry(timeouts)
+        var parameters = entry.attributes.entry(form)
         // Inode 0 means that no attributes follow: the kernel looks the name up before it is used.
         if entry.attributes.isKindProvisional { parameters.ino = 0 }
         let name = entry.name.bytes

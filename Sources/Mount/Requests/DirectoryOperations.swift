@@ -43,8 +43,8 @@ extension Request {
         serve { (engine, directory) throws(Blocked) in
             try Listing(of: directory, after: offset, limit: format.entriesMax(in: room), engine)
         } answer: { request, listing in
-            let timeouts = request.server.timeouts
-            var buffer = DirectoryBuffer(format, bytesMax: room, timeouts: timeouts)
+            let form = request.server.form
+            var buffer = DirectoryBuffer(format, bytesMax: room, form)
             listing.append(to: &buffer)
             let items = listing.items(of: request.inode, format)
             request.answer(items) { reply in buffer.answer(reply) }

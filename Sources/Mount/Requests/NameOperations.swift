@@ -108,14 +108,14 @@ extension Request {
         serve { (engine, parent) throws(Blocked) -> Attributes? in
             try engine.find(name, in: parent)
         } answer: { request, attributes in
-            let timeouts = request.server.timeouts
+            let form = request.server.form
             request.answer(name, attributes) { reply in
                 if let attributes {
-                    reply.entry(attributes.entry(timeouts))
-                } else if timeouts.negativeEntries > .zero {
+                    reply.entry(attributes.entry(form))
+                } else if form.timeouts.negativeEntries > .zero {
                     // Inode 0 makes the kernel cache the absence.
                     var entry = fuse_entry_param()
-                    entry.entry_timeout = timeouts.negativeEntries.seconds
+                    entry.entry_timeout = form.timeouts.negativeEntries.seconds
                     reply.entry(entry)
                 } else {
                     reply.fail(ENOENT)

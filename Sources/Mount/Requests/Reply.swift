@@ -88,10 +88,9 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse accepts a repl
         return result == 0
     }
 
-    /// - Parameter timeout: How long the kernel may cache them, in seconds.
-    consuming func attributes(_ attributes: Attributes, timeout: Double) {
-        var status = attributes.status
-        fuse_reply_attr(request, &status, timeout)
+    consuming func attributes(_ attributes: Attributes, _ form: AttributeForm) {
+        var status = attributes.status(form.ownership)
+        fuse_reply_attr(request, &status, form.timeouts.seconds(for: attributes))
         discard self
     }
 

@@ -62,7 +62,7 @@ struct Request: ~Copyable {
         _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Attributes
     ) {
         serve(operation) { request, attributes in
-            let entry = attributes.entry(request.server.timeouts)
+            let entry = attributes.entry(request.server.form)
             request.answer(name, attributes) { reply in reply.entry(entry) }
         }
     }

@@ -11,7 +11,7 @@ final class RequestServer: Sendable {
     let syncs: RequestTasks
     let syncThreads: ThreadAllowance
     let notifier: KernelNotifier
-    let timeouts: CacheTimeouts
+    let form: AttributeForm
     let scanners: Scanners
     let readAhead: ReadAhead
     let lender: Lender
@@ -24,7 +24,7 @@ final class RequestServer: Sendable {
 
     init(
         engine: Engine, tasks: RequestTasks, syncs: RequestTasks, syncThreads: ThreadAllowance,
-        notifier: KernelNotifier, timeouts: CacheTimeouts, scanners: Scanners,
+        notifier: KernelNotifier, form: AttributeForm, scanners: Scanners,
         readAhead: ReadAhead, lender: Lender, cachesSymlinks: Bool, logger: Logger
     ) {
         self.engine = engine
@@ -32,7 +32,7 @@ final class RequestServer: Sendable {
         self.syncs = syncs
         self.syncThreads = syncThreads
         self.notifier = notifier
-        self.timeouts = timeouts
+        self.form = form
         self.scanners = scanners
         self.readAhead = readAhead
         self.lender = lender

@@ -43,7 +43,7 @@ package final class FuseSession: Sendable {
         server = RequestServer(
             engine: engine, tasks: tasks, syncs: syncs,
             syncThreads: ThreadAllowance(options.threadsMax / 2), notifier: notifier,
-            timeouts: options.timeouts, scanners: options.scanners,
+            form: options.form, scanners: options.scanners,
             readAhead: ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint),
             lender: Lender(isReadOnly: options.isReadOnly, logger: logger),
             cachesSymlinks: options.cachesSymlinks, logger: logger)

@@ -17,7 +17,7 @@ package struct MountOptions: Sendable {
     /// Whether the kernel may cache the targets of symbolic links. Must be false if some links may
     /// be read but not followed, as the kernel would follow a cached target.
     package var cachesSymlinks = false
-    package var timeouts = CacheTimeouts()
+    package var form = AttributeForm()
     package var scanners = Scanners()
     /// How many requests may wait for the network at a time; further ones fail with `EAGAIN`.
     package var waitingRequestsMax = 4_096
