@@ -12,6 +12,9 @@ struct Apus: AsyncParsableCommand {
         commandName: "apus",
         abstract: "Mounts cloud storage as a folder.",
         discussion: """
+            Files appear at once, and are downloaded when they are read. Changes are written to the \
+            local disk first, and uploaded in the background.
+
             Exit status: 0 for success, 1 for failure (with one line on standard error that gives \
             the reason and a remedy), 2 for bad usage.
 
@@ -39,6 +42,7 @@ struct Apus: AsyncParsableCommand {
             WorkerService.run(socket: STDIN_FILENO)
             end(with: 0)
         }
+        if MountHelper.isOurs { end(with: await MountHelper.run()) }
         do {
             var command = try parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {

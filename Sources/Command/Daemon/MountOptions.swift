@@ -14,6 +14,8 @@ struct MountOptions: Sendable {
     let keepFree: KeepFree
     let memory: MemoryBudget
     let isReadOnly: Bool
+    /// Whether programs in the mount can be run.
+    let allowsExecution: Bool
     /// The interval at which directories in use are checked for remote changes.
     let refresh: Duration
     let offline: OfflineBehavior
@@ -39,6 +41,7 @@ struct MountOptions: Sendable {
         if memory != .standard { arguments += ["--memory", "\(memory.bytes)"] }
         if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }
+        if !allowsExecution { arguments.append("--no-exec") }
         if allowsOthers { arguments.append("--allow-other") }
         if let userID = ownership.userID { arguments += ["--uid", "\(userID)"] }
         if let groupID = ownership.groupID { arguments += ["--gid", "\(groupID)"] }

@@ -109,6 +109,7 @@ final class MountedEngine: MountService {
             source: MountLabel(source: options.source, stateDirectory: options.stateDirectory)
                 .text(userID: getuid()))
         mountOptions.isReadOnly = options.isReadOnly
+        mountOptions.allowsExecution = options.allowsExecution
         mountOptions.threadsMax = options.memory.requestsMax
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks

@@ -9,7 +9,7 @@ import UnixSignals
 struct ApplyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apply",
-        abstract: "Apply a filter to all images of a folder.",
+        abstract: "Applies a filter to all images of a folder.",
         discussion: """
             Works on any folder, mounted or not, and on single files: JPEG, PNG, WebP, TIFF and \
             HEIC. Each file is replaced atomically and keeps its metadata, profile, orientation, \
@@ -23,16 +23,18 @@ struct ApplyCommand: AsyncParsableCommand {
             --max-pixels, --max-memory or --max-seconds, or crashes its decoder, is reported like \
             a damaged one.
 
-            EXAMPLES
+            EXAMPLES:
               apus apply sepia ~/Cloud/Photos
               apus apply sepia --amount 0.5 holiday.jpg portraits/
               apus apply sepia --quality 90 --json ~/Pictures
             """)
 
-    @Argument(help: "The filter; several with commas between them. Known: \(Self.known).")
+    @Argument(
+        help: "The filter; several with commas between them. Known: \(Self.known).",
+        completion: .list(Filter.Name.allCases.map(\.rawValue)))
     var filter: String
 
-    @Argument(help: "Folders, walked with all below them, and files.")
+    @Argument(help: "Folders, walked with all below them, and files.", completion: .file())
     var paths: [String]
 
     @Option(help: "How much of the filter, 0 to 1.")

@@ -79,6 +79,9 @@ struct MountCommand: AsyncParsableCommand {
     @Flag(help: "Refuse all changes.")
     var readOnly = false
 
+    @Flag(help: "Do not let programs in the folder be run.")
+    var noExec = false
+
     @Option(
         help: ArgumentHelp(
             "Interval at which folders in use are checked for remote changes. (default: 30s)",
@@ -92,7 +95,7 @@ struct MountCommand: AsyncParsableCommand {
             What programs get that need the remote while it is out of reach: fail, an error at once; \
             or wait, until it is back. (default: fail)
             """, valueName: "fail|wait"),
-        transform: parseOffline)
+        completion: .list(["fail", "wait"]), transform: parseOffline)
     var offline: OfflineBehavior = .fail
 
     @Flag(help: "Give other users access, according to the files' modes.")
@@ -165,8 +168,7 @@ struct MountCommand: AsyncParsableCommand {
         return MountOptions(
             source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
             cacheBytesMax: cacheSize, keepFree: keepFree, memory: memory, isReadOnly: readOnly,
-            refresh: refresh,
-            offline: offline,
+            allowsExecution: !noExec, refresh: refresh, offline: offline,
             allowsOthers: allowOther, ownership: ownership, containsSymlinks: containSymlinks,
             caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
     }

@@ -11,6 +11,8 @@ package struct MountOptions: Sendable {
     /// The source that `mount` and `df` show.
     package var source: String
     package var isReadOnly = false
+    /// Whether programs in the mount can be run.
+    package var allowsExecution = true
     /// Whether other users may access the mount. Mounting so as an ordinary user requires
     /// `user_allow_other` in `/etc/fuse.conf`.
     package var allowsOthers = false
@@ -43,6 +45,7 @@ extension MountOptions {
             "max_read=\(fuse_conn_info.readBytesMax)",
         ]
         if isReadOnly { words.append("ro") }
+        if !allowsExecution { words.append("noexec") }
         if allowsOthers { words.append("allow_other") }
         return words.joined(separator: ",")
     }

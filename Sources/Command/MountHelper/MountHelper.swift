@@ -1,0 +1,82 @@
+import ArgumentParser
+import CLinux
+import Control
+import Foundation
+import Providers
+
+/// This program as the helper of mount(8) for the type `apus`, which it recognises by its name. Serves
+/// `mount -t apus` and lines of `/etc/fstab`.
+enum MountHelper {
+    /// The exit statuses of mount(8).
+    private enum Status {
+        static let success: Int32 = 0
+        static let badUsage: Int32 = 1
+        static let mountFailure: Int32 = 32
+    }
+
+    static var isOurs: Bool {
+        ["mount.apus", "mount.fuse.apus"].contains(String(cString: apus_program_name()))
+    }
+
+    /// Mounts as the arguments of this process tell.
+    ///
+    /// - Returns: The exit status.
+    static func run() async -> Int32 {
+        let words = Array(CommandLine.arguments.dropFirst())
+        guard words != ["--help"], words != ["-h"] else {
+            Console.printLine(MountHelperArguments.usage)
+            return Status.success
+        }
+        do {
+            let arguments = try MountHelperArguments(parsing: words)
+            if arguments.isVerbose { Console.printLine(arguments.commandLine) }
+            let command = try command(arguments)
+            guard !arguments.isFake else { return Status.success }
+            try await mount(arguments, command)
+            return Status.success
+        } catch let error as MountHelperError {
+            Console.complain(error.problem.description)
+            return Status.badUsage
+        } catch {
+            Console.complain(CommandFailure(error)?.problem.description ?? "\(error)")
+            return Status.mountFailure
+        }
+    }
+
+    private static func command(_ arguments: MountHelperArguments) throws -> MountCommand {
+        do {
+            return try MountCommand.parse(arguments.ofMountCommand)
+        } catch {
+            throw MountHelperError(
+                arguments.attempt, why: MountCommand.message(for: error),
+                remedy: MountHelperArguments.manual)
+        }
+    }
+
+    private static func mount(
+        _ arguments: MountHelperArguments, _ command: MountCommand
+    ) async throws {
+        // `mount -a` recognises a mount only if its line has the source as the table of mounts shows it.
+        guard !isMounted(arguments) else {
+            return Console.complain("note: \(arguments.source) is already mounted there")
+        }
+        provideHome()
+        try await command.run()
+    }
+
+    /// Whether a living mount of the same source is at the mount point.
+    private static func isMounted(_ arguments: MountHelperArguments) -> Bool {
+        guard let table = try? MountTable.current(),
+            let path = try? MountLocator.resolve(arguments.mountPoint, in: table),
+            let mount = table.mount(at: path), mount.isApus, !MountLocator.isDead(path)
+        else { return false }
+        return MountLabel(parsing: mount.source, userID: nil).source
+            == (try? Source(parsing: arguments.source))?.description
+    }
+
+    /// Sets `HOME`, below which credentials are looked for: at boot, mount(8) runs without it.
+    private static func provideHome() {
+        guard let user = getpwuid(getuid()) else { return }
+        setenv("HOME", user.pointee.pw_dir, 0)
+    }
+}
