@@ -1,28 +1,45 @@
 # The commands of this project; `make help` lists them. SWIFTFLAGS goes to every swift call.
 SHELL := /bin/bash
+export PREFIX DESTDIR HELPERDIR ZSHDIR
 SOURCES := Package.swift Sources Tests Integration $(if $(wildcard Benchmarks/*.swift Benchmarks/*/*.swift),Benchmarks)
 
+# With Swift's libraries in it, a program needs no toolchain where it runs.
+RELEASE := swift build -c release --static-swift-stdlib $(SWIFTFLAGS)
+
 .PHONY: help setup build test soak soak-bugs demo bench lint format clean
+.PHONY: install uninstall deb package-test
 
 help: ## Shows this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: ## Installs the system packages that are missing
 	@scripts/setup
 
 build: ## Builds .build/release/apus, and apus.debug beside it, which backtraces and debuggers use
 	@scripts/setup --build
-	swift build -c release --product apus $(SWIFTFLAGS)
+	$(RELEASE) --product apus
 	@cd .build/release && if readelf --sections apus | grep -q debug_info; then \
 		objcopy --only-keep-debug apus apus.debug && \
 		objcopy --strip-all --add-gnu-debuglink=apus.debug apus; fi
+
+install: ## Installs what `make build` has made, below DESTDIR and PREFIX=/usr/local
+	@packaging/install install
+
+uninstall: ## Removes that; mounts and states stay
+	@packaging/install uninstall
+
+deb: build ## Builds .build/packages/apus_*.deb, for the release of Debian or Ubuntu that runs here
+	@packaging/build-deb
+
+package-test: deb ## Installs the package in a new root of that release, mounts there, and removes it
+	@packaging/test-deb
 
 test: ## Runs all tests, mounted ones JOBS=… at a time; ends with "N passed, N failed"
 	@scripts/test
 
 soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again; SCENARIO=… for one kind of world
 	@scripts/setup --build
-	swift build -c release --product soak $(SWIFTFLAGS)
+	$(RELEASE) --product soak
 	.build/release/soak --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED)) \
 		$(if $(SCENARIO),--scenario $(SCENARIO))
 
