@@ -136,8 +136,8 @@ let package = Package(
         .executableTarget(
             name: "apus",
             dependencies: [
-                "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "ProviderSupport",
-                "Providers", "SystemCalls", "Transport", arguments, log,
+                "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "ProviderRclone",
+                "ProviderSupport", "Providers", "SystemCalls", "Transport", arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             path: "Sources/Command",

@@ -31,8 +31,7 @@ struct Apus: AsyncParsableCommand {
             LsCommand.self, PinCommand.self, UnpinCommand.self, EvictCommand.self,
             RefreshCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
             TrashCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,
-            ForgetCommand.self,
-            CheckCommand.self,
+            ForgetCommand.self, CheckCommand.self, DoctorCommand.self,
         ])
 
     static func main() async {

@@ -32,7 +32,7 @@ struct CommandLineTests {
 
     @Test(arguments: [
         "mount", "unmount", "status", "sync", "evict", "check", "link", "states", "forget", "ls",
-        "trash", "trash list", "trash restore",
+        "trash", "trash list", "trash restore", "apply", "doctor",
     ])
     func `every command's help has examples`(command: String) async throws {
         let words = command.split(separator: " ").map(String.init)

@@ -28,7 +28,7 @@ package struct KernelRelease: Comparable, Sendable {
     }
 
     /// Whether it can read files of a mount by itself: FUSE_PASSTHROUGH.
-    var hasPassthrough: Bool { self >= KernelRelease("6.9") }
+    package var hasPassthrough: Bool { self >= KernelRelease("6.9") }
 
     /// Whether FUSE_NOTIFY_INC_EPOCH invalidates all names at once.
     var hasEpochs: Bool { self >= KernelRelease("6.16") }

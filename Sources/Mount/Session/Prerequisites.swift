@@ -1,16 +1,18 @@
 import Glibc
 
 /// Checks the requirements of a mount on the machine before libfuse mounts.
-enum Prerequisites {
+package enum Prerequisites {
+    package static var isRoot: Bool { geteuid() == 0 }
+
     static func check(_ options: MountOptions, attempt: String) throws(MountError) {
         try checkDevice(attempt)
-        guard geteuid() != 0 else { return }
+        guard !isRoot else { return }
         try checkHelper(attempt)
         if options.allowsOthers { try checkSharing(attempt) }
     }
 
     /// Only root needs the permission: for ordinary users fusermount3 opens the device.
-    private static func checkDevice(_ attempt: String) throws(MountError) {
+    package static func checkDevice(_ attempt: String) throws(MountError) {
         let device = open("/dev/fuse", O_RDWR | O_CLOEXEC)
         if device >= 0 {
             close(device)
@@ -18,13 +20,13 @@ enum Prerequisites {
         }
         switch errno {
         case ENOENT, ENODEV, ENXIO: throw MountError.missingDevice(attempt)
-        case EACCES where geteuid() == 0, EPERM where geteuid() == 0:
+        case EACCES where isRoot, EPERM where isRoot:
             throw MountError.deniedDevice(attempt)
         default: return
         }
     }
 
-    private static func checkHelper(_ attempt: String) throws(MountError) {
+    package static func checkHelper(_ attempt: String) throws(MountError) {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         let directories = path.split(separator: ":") + ["/usr/bin", "/bin"]
         guard !directories.contains(where: { access("\($0)/fusermount3", X_OK) == 0 }) else {
@@ -35,7 +37,7 @@ enum Prerequisites {
             remedy: "install the package fuse3")
     }
 
-    private static func checkSharing(_ attempt: String) throws(MountError) {
+    package static func checkSharing(_ attempt: String) throws(MountError) {
         let lines = (readText("/etc/fuse.conf") ?? "").split(whereSeparator: \.isNewline)
         guard !lines.contains(where: { $0.split(separator: " ") == ["user_allow_other"] }) else {
             return

@@ -2,12 +2,12 @@ import Glibc
 import SystemCalls
 
 /// A file with secrets, which only its owner may access.
-enum PrivateFile {
+package enum PrivateFile {
     private static let bytesMax = 1 << 20
 
     /// - Returns: Its text; nil if there is no such file.
     /// - Throws: `.unavailable` with a remedy if other users may read or change it.
-    static func text(at path: String) throws(SourceError) -> String? {
+    package static func text(at path: String) throws(SourceError) -> String? {
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else {
             if errno == ENOENT || errno == ENOTDIR { return nil }
