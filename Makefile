@@ -6,7 +6,7 @@ SOURCES := Package.swift Sources Tests Integration $(if $(wildcard Benchmarks/*.
 # With Swift's libraries in it, a program needs no toolchain where it runs.
 RELEASE := swift build -c release --static-swift-stdlib $(SWIFTFLAGS)
 
-.PHONY: help setup build test soak soak-bugs demo bench lint format clean
+.PHONY: help setup build test soak soak-bugs demo images bench lint format clean
 .PHONY: install uninstall deb package-test
 
 help: ## Shows this list
@@ -49,6 +49,13 @@ soak-bugs: ## Puts bugs into a copy of the engine, and shows how soon the simula
 
 demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your own
 	@scripts/demo
+
+images: ## Makes the pictures of the web page in docs/images anew
+	@scripts/setup
+	swift build --build-tests $(SWIFTFLAGS)
+	APUS_IMAGES=$(CURDIR)/docs/images \
+		"$$(swift build --show-bin-path $(SWIFTFLAGS))/apusPackageTests.xctest" \
+		--testing-library swift-testing --filter 'Pictures of the web page'
 
 bench: build ## Times Apus beside rclone and s3fs on far servers; BENCHFLAGS=--quick for less
 	@scripts/setup

@@ -131,7 +131,10 @@ let package = Package(
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
+            // The web page, which is part of the program.
+            resources: [.embedInCode("Web/Page")],
             swiftSettings: settings),
         .executableTarget(
             name: "apus",

@@ -105,6 +105,10 @@ final class Program: Sendable {
     /// Kills it and all that it has started, at once. `timeout` leads their process group.
     func killAll() { kill(-process, SIGKILL) }
 
+    /// What it has written so far.
+    var outputSoFar: String { Self.contents(of: output) }
+    var errorsSoFar: String { Self.contents(of: errors) }
+
     /// Whether it still runs.
     var isRunning: Bool {
         var information = siginfo_t()

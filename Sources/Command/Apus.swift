@@ -27,11 +27,10 @@ struct Apus: AsyncParsableCommand {
         version: version,
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, WatchCommand.self,
-            SyncCommand.self,
-            LsCommand.self, PinCommand.self, UnpinCommand.self, EvictCommand.self,
-            RefreshCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
-            TrashCommand.self, LinkCommand.self, ApplyCommand.self, StatesCommand.self,
-            ForgetCommand.self, CheckCommand.self, DoctorCommand.self,
+            WebCommand.self, SyncCommand.self, LsCommand.self, PinCommand.self, UnpinCommand.self,
+            EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
+            ConfirmDeletionsCommand.self, TrashCommand.self, LinkCommand.self, ApplyCommand.self,
+            StatesCommand.self, ForgetCommand.self, CheckCommand.self, DoctorCommand.self,
         ])
 
     static func main() async {

@@ -14,6 +14,7 @@ final class FakeMount: MountService {
         case changes(since: String?, [String])
         case pin([String], waits: Bool)
         case unpin([String])
+        case download([String])
         case trash(String, after: Int64, limit: Int)
         case restore([String], to: String?, isAll: Bool)
         case resolve(String, keep: String)
@@ -162,6 +163,15 @@ final class FakeMount: MountService {
     func unpin(_ paths: [String]) async throws(ControlError) -> UnpinReport {
         state.withLock { $0.calls.append(.unpin(paths)) }
         return UnpinReport(unpinned: UInt64(paths.count))
+    }
+
+    func download(_ paths: [String]) -> AsyncThrowingStream<DownloadProgress, any Error> {
+        stream(.download(paths)) { _ in
+            var (first, last) = (DownloadProgress(), DownloadProgress())
+            (first.files, first.filesMissing, last.files) = (2, 1, 2)
+            last.isDone = true
+            return [first, last]
+        }
     }
 
     func pins() async throws(ControlError) -> PinReport { Sample.pins }

@@ -166,7 +166,7 @@ extension PinProgress {
 }
 
 extension SyncProgress.Failure {
-    fileprivate init(_ failure: PinStatus.Failure) {
+    init(_ failure: PinStatus.Failure) {
         self.init(path: failure.path, error: Problem(failure.reason))
     }
 }

@@ -36,6 +36,7 @@ extension MountedEngine {
             report.lostAndFound = lostAndFound
             report.passthrough = PassthroughStatus(lending)
             report.pins = try pinCounts()
+            report.traffic = TrafficCounts(sent: engine.bytesSent, received: engine.bytesReceived)
             return report
         }
     }

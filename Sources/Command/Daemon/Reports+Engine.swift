@@ -63,7 +63,7 @@ extension ListItem {
         }
         self.init(
             path: path, kind: kind, state: state, percent: percent, bytes: item.size,
-            modified: item.modified.date)
+            modified: item.modified.date, pin: item.pin.flatMap { Pin(rawValue: $0.rawValue) })
     }
 }
 

@@ -4,6 +4,10 @@ package struct ControlError: Error, Hashable, Sendable {
     package enum Kind: Int, Sendable, CaseIterable {
         /// The request is malformed.
         case invalid = 400
+        /// The token of the web page is missing or wrong.
+        case unauthorised = 401
+        /// Another site has sent the request.
+        case forbidden = 403
         /// The path names nothing below the mount point.
         case missing = 404
         /// The request is valid but not possible now.

@@ -23,6 +23,10 @@ package struct ListItem: Codable, Hashable, Sendable {
         case remote, local, partial, dirty, uploading, conflict, failed
     }
 
+    package enum Pin: String, Codable, Hashable, Sendable {
+        case itself, inherited
+    }
+
     /// Relative to the mount point, as in ``StatusItem``.
     package var path: String
     package var kind: Kind
@@ -32,9 +36,12 @@ package struct ListItem: Codable, Hashable, Sendable {
     /// A file's size, or the length of a link's target.
     package var bytes: UInt64
     package var modified: Date
+    /// By what it is pinned; nil if it is not.
+    package var pin: Pin?
 
     package init(
-        path: String, kind: Kind, state: State, percent: Int? = nil, bytes: UInt64, modified: Date
+        path: String, kind: Kind, state: State, percent: Int? = nil, bytes: UInt64, modified: Date,
+        pin: Pin? = nil
     ) {
         self.path = path
         self.kind = kind
@@ -42,5 +49,6 @@ package struct ListItem: Codable, Hashable, Sendable {
         self.percent = percent
         self.bytes = bytes
         self.modified = modified
+        self.pin = pin
     }
 }

@@ -75,6 +75,13 @@ package protocol MountService: Sendable {
     /// - Throws: ``ControlError``: `.missing` if a path does not exist, `.refused` if the files do not fit.
     func pin(_ paths: [String], waits: Bool) -> AsyncThrowingStream<PinProgress, any Error>
 
+    /// Fetches all bytes of the files at and below `paths`, without keeping them, and reports the progress. Ending
+    /// the stream early ends the fetches.
+    ///
+    /// - Throws: ``ControlError``: `.missing` if a path does not exist, `.refused` if the files do not fit the
+    ///   cache.
+    func download(_ paths: [String]) -> AsyncThrowingStream<DownloadProgress, any Error>
+
     /// Unpins `paths` and all that is pinned below them.
     ///
     /// - Throws: `.missing` if a path does not exist, `.invalid` if it stays pinned with a folder above it.

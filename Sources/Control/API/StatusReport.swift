@@ -26,12 +26,14 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var unstored: UInt64?
     /// Whether the kernel reads local files by itself; nil from a daemon of an earlier version.
     package var passthrough: PassthroughStatus?
+    /// Bytes to and from the remote, of the whole mount; nil from a daemon of an earlier version.
+    package var traffic: TrafficCounts?
     /// What is kept on this machine, of the whole mount; nil if nothing is pinned.
     package var pins: PinCounts?
 
     private enum CodingKeys: String, CodingKey {
         case mountPoint, source, stateDirectory, cacheBytesMax, since, counts, remote, items,
-            lostAndFound, unstored, passthrough, pins
+            lostAndFound, unstored, passthrough, traffic, pins
         case isTruncated = "truncated"
     }
 }

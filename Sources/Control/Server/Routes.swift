@@ -42,6 +42,10 @@ struct Routes: Sendable {
             return try await stream(
                 service.pin(paths, waits: body.wait ?? true), answering: request)
         }
+        post("download", to: v1) { (body: PathsBody, request) in
+            let paths = try checkedPaths(body.paths, toDo: "download")
+            return try await stream(service.download(paths), answering: request)
+        }
         post("unpin", to: v1) { (body: PathsBody, _) in
             try Response.json(await service.unpin(try checkedPaths(body.paths, toDo: "unpin")))
         }

@@ -182,6 +182,9 @@ extension Engine {
     /// The bytes that uploads have sent since the start, each counted once.
     package var bytesSent: UInt64 { transfer.progress.sentBytes.withLock(\.total) }
 
+    /// The bytes of files that have been fetched since the start.
+    package var bytesReceived: UInt64 { transfer.downloader.received.withLock { $0 } }
+
     /// Makes everything at or below an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
         try completed { () throws(Blocked) in

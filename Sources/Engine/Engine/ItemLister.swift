@@ -42,7 +42,8 @@ package struct ItemLister: Sendable {
             engine.local.files.existing(entry.attributes.inode)?.state.withLock(\.presence)
         }
         return try engine.store.read { database in
-            try zip(entries, open).map { entry, presence in
+            var pins = try PinLookup(database)
+            return try zip(entries, open).map { entry, presence in
                 let (inode, transfer) = (
                     entry.attributes.inode, transfers[entry.attributes.inode]
                 )
@@ -51,7 +52,9 @@ package struct ItemLister: Sendable {
                     modified: entry.attributes.modified,
                     condition: transfer != nil
                         ? .state(.uploading) : try condition(of: inode, presence, database),
-                    transfer: transfer, cookie: entry.cookie)
+                    transfer: transfer,
+                    pin: try pins.pin(of: inode).map { $0 == inode ? .itself : .inherited },
+                    cookie: entry.cookie)
             }
         }
     }

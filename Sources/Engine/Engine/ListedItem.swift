@@ -9,6 +9,13 @@ package struct ListedItem: Sendable {
         case failed
     }
 
+    /// By what it is pinned.
+    package enum Pin: String, Hashable, Sendable {
+        case itself
+        /// A directory above.
+        case inherited
+    }
+
     package var name: FileName
     package var kind: FileKind
     package var size: UInt64
@@ -16,6 +23,8 @@ package struct ListedItem: Sendable {
     package var condition: Condition
     /// Its current transfer, of one that is being uploaded.
     package var transfer: Transfer?
+    /// nil if it is not pinned.
+    package var pin: Pin?
     /// As of ``DirectoryEntry``.
     package var cookie: Int64
 }

@@ -44,7 +44,10 @@ package struct PinRequests: Sendable {
         }
     }
 
-    private func list(
+    /// Lists the directories at and below some inodes that were never listed.
+    ///
+    /// - Parameter report: Receives the sums of the files found so far.
+    func list(
         atAndBelow inodes: [InodeNumber], _ report: (PinSums) -> Void
     ) async throws(EngineError) {
         var walk = PinWalk(inodes)

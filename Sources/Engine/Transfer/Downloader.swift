@@ -13,6 +13,8 @@ struct Downloader: Sendable {
     let wholeFileCheck: WholeFileCheck
     let changes: Signal
     let demanded = DemandedPieces()
+    /// The bytes fetched since the start.
+    let received = Locked<UInt64>(0)
 
     /// Returns once the part of `range` that lies within the file is local.
     ///
@@ -287,7 +289,8 @@ struct Downloader: Sendable {
     ) async throws(ProviderError) {
         let rest = piece.begin()
         guard !rest.isEmpty else { return }
-        try await gate.read(key, range: rest, etag: etag, into: piece)
+        try await gate.read(
+            key, range: rest, etag: etag, into: CountingSink(sink: piece, received: received))
     }
 
     /// Returns once the remote has sent the first bytes of the known version, or for a writer all of

@@ -1,0 +1,241 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountedTests {
+    @Suite(.enabled(if: Chromium.path != nil, "Chromium is not installed; run scripts/setup"))
+    struct `The web page` {
+        private static let refreshing: MountedFolder.Options = {
+            var options = MountedFolder.Options()
+            options.mount = ["--refresh", "1s"]
+            return options
+        }()
+
+        @Test(.timeLimit(.minutes(3)))
+        func `shows a mount, and pins, unpins, downloads and evicts what is selected`() throws {
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.makeDirectory(remote + "/Photos")
+                for name in ["a.jpg", "b.jpg"] {
+                    try Files.write(
+                        SeededRandom.bytes(300_000, seed: 1), to: "\(remote)/Photos/\(name)")
+                }
+                try Files.write([1], to: remote + "/c.txt")
+            } _: { folder in
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try page.await("Online", in: ".card[aria-pressed=true]")
+                    try page.await("Everything is on the remote", in: ".card[aria-pressed=true]")
+                    try page.await("Nothing", in: "#attention-list")
+
+                    try page.open("Photos")
+                    try page.await(state: "remote", of: "Photos/a.jpg")
+                    try page.select("Photos/a.jpg")
+                    try page.click("Download")
+                    try page.await("1 file is on this machine", in: "#message")
+                    try page.await(state: "local", of: "Photos/a.jpg")
+                    #expect(try folder.state(of: "Photos/a.jpg") == "local")
+                    #expect(try folder.state(of: "Photos/b.jpg") == "remote")
+
+                    try page.select("Photos/b.jpg", adds: true)
+                    try page.click("Pin")
+                    try page.await("Pinned 2 files", in: "#message")
+                    try page.await(state: "local", of: "Photos/b.jpg")
+                    try page.browser.await(
+                        "it is shown as pinned",
+                        "\(page.row("Photos/b.jpg")).getAttribute('aria-label').endsWith('pinned')")
+                    #expect(try folder.report().pins?.items == 2)
+
+                    try page.click("Evict")
+                    try page.await("kept Photos/", in: "#message")
+                    try page.click("Unpin")
+                    try page.await("Unpinned 2 items", in: "#message")
+                    try page.click("Evict")
+                    try page.await("of 2 files", in: "#message")
+                    try page.await(state: "remote", of: "Photos/a.jpg")
+                    #expect(try folder.state(of: "Photos/b.jpg") == "remote")
+                    #expect(try folder.report().pins == nil)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
+        func `shows pending and failed items as they come, and retries them`() throws {
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.makeDirectory(remote + "/closed")
+            } _: { folder in
+                try Files.forbidChanges(in: folder.remote("closed"))
+                defer { try? Files.allowChanges(in: folder.remote("closed")) }
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try page.open("closed")
+                    try page.await("Empty folder", in: "#tree")
+                    try Files.write(
+                        SeededRandom.bytes(50_000, seed: 2), to: folder.local("closed/x"))
+                    try page.await("closed/x", in: "#attention-list")
+                    try page.await("1 change to send", in: ".card[aria-pressed=true]")
+                    try page.await(state: "failed", of: "closed/x")
+
+                    try page.click("Retry", in: "#attention-list")
+                    try page.await("Retry closed/x: ", in: "#message[data-state=bad]")
+                    try Files.allowChanges(in: folder.remote("closed"))
+                    try page.click("Retry", in: "#attention-list")
+                    try page.await("Nothing", in: "#attention-list")
+                    try page.await("Everything is on the remote", in: ".card[aria-pressed=true]")
+                    try page.await(state: "local", of: "closed/x")
+                    #expect(Files.exists(folder.remote("closed/x")))
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
+        func `shows both versions of a conflict, and resolves it`() throws {
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.write(Array("base".utf8), to: remote + "/plan.txt")
+            } _: { folder in
+                try makeConflict(folder)
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try page.await("plan.txt", in: "#attention-list")
+                    try page.await("1 conflict", in: ".card[aria-pressed=true]")
+                    try page.click("Compare", in: "#attention-list")
+                    try page.await("what I wrote", in: ".versions figure:nth-child(1)")
+                    try page.await("what they wrote", in: ".versions figure:nth-child(2)")
+                    try page.click("Keep mine", in: "#attention-list")
+                    try page.await("Kept mine as plan.txt", in: "#message")
+                    try page.await("Nothing", in: "#attention-list")
+                    try eventually("the version of this machine is on the remote") {
+                        try Files.read(folder.remote("plan.txt")) == Array("what I wrote".utf8)
+                    }
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
+        func `shows held deletions, and brings them back`() throws {
+            let names = (0..<120).map { String($0 + 1000) }
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.makeDirectory(remote + "/many")
+                for name in names { try Files.write([1], to: "\(remote)/many/\(name)") }
+            } _: { folder in
+                #expect(try Files.names(in: folder.local("many")) == names)
+                try Program.start(["rm", "-rf"] + names.map { folder.local("many/\($0)") })
+                    .wait().expectSuccess()
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try page.await("deletions here held", in: "#attention-list")
+                    try page.click("Reject", in: "#attention-list")
+                    try page.await("120 items are back", in: "#message")
+                    try page.await("Nothing", in: "#attention-list")
+                    try eventually("they are here") {
+                        try Files.names(in: folder.local("many")) == names
+                    }
+                    #expect(try Files.names(in: folder.remote("many")) == names)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
+        func `can be used by keys alone`() throws {
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.makeDirectory(remote + "/Photos")
+                for name in ["a", "b", "c"] { try Files.write([1], to: "\(remote)/Photos/\(name)") }
+            } _: { folder in
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    let browser = page.browser
+                    try browser.await("the row of Photos", "!!\(page.row("Photos"))")
+                    for _ in 0..<100
+                    where try browser.evaluate("document.activeElement.id") as? String != "tree" {
+                        try browser.press("Tab")
+                    }
+                    try browser.press("ArrowDown")
+                    try browser.press("ArrowRight")
+                    try browser.await("it is open", "!!\(page.row("Photos/a"))")
+                    try browser.press("ArrowRight")
+                    try browser.press("ArrowDown", isShifted: true)
+                    let selected =
+                        "[...document.querySelectorAll('[aria-selected=true]')]"
+                        + ".map((row) => row.querySelector('.name').textContent).join()"
+                    try browser.await("two are selected", "\(selected) === 'a,b'")
+                    try browser.await(
+                        "the last one is where the keys are",
+                        "document.getElementById(document.getElementById('tree')"
+                            + ".getAttribute('aria-activedescendant')).textContent.includes('b')")
+                    // Back to the first button of the bar above.
+                    for _ in 0..<10
+                    where try browser.evaluate("document.activeElement.textContent") as? String
+                        != "Pin"
+                    {
+                        try browser.press("Tab", isShifted: true)
+                    }
+                    try browser.press("Enter")
+                    try page.await("Pinned 2 files", in: "#message")
+                    try browser.await(
+                        "the focus stays", "document.activeElement.textContent === 'Pin'")
+                    #expect(try folder.report().pins?.items == 2)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(5)))
+        func `has few elements for a folder of 100,000 names, and reaches the last`() throws {
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.makeDirectory(remote + "/many")
+                for index in 0..<100_000 {
+                    try CallError.check(
+                        mknod("\(remote)/many/\(index)", S_IFREG | 0o644, 0), "mknod")
+                }
+            } _: { folder in
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try page.open("many")
+                    let browser = page.browser
+                    try browser.await("its names", "!!document.querySelector('[aria-level=\"2\"]')")
+                    try browser.await(
+                        "the last one",
+                        """
+                        (() => {
+                          const tree = document.getElementById("tree");
+                          tree.scrollTop = tree.scrollHeight;
+                          return tree.scrollHeight >= 100_001 * 32 && !tree.querySelector(".note");
+                        })()
+                        """)
+                    let number = try browser.evaluate(
+                        "document.querySelectorAll('#tree *').length")
+                    let elements = try #require(number as? Int)
+                    #expect(elements < 1_000)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `is served on this machine only, and ends at a signal`() throws {
+            try WebPage.serving { url, server in
+                #expect(url.hasPrefix("http://127.0.0.1:"))
+                let parts = url.split(separator: "#")
+                #expect(parts.count == 2 && parts[1].count == 64)
+                let port = try #require(URL(string: url)?.port)
+                let listeners = try Program.require("cat", "/proc/net/tcp", "/proc/net/tcp6")
+                let own = listeners.split(separator: "\n").filter {
+                    $0.contains(String(format: ":%04X ", port)) && $0.contains(" 0A ")
+                }
+                #expect(own.count == 1 && own[0].contains(" 0100007F:"))
+                try Apus.expectRefusal(
+                    "web", "--no-open", "--port", "\(port)", naming: "in use", "--port")
+                server.signal(SIGINT)
+                try server.wait().expectSuccess()
+            }
+        }
+
+        private func makeConflict(_ folder: MountedFolder) throws {
+            let name = folder.local("plan.txt")
+            #expect(try Files.read(name) == Array("base".utf8))
+            let file = try OpenFile(name, O_RDWR)
+            try file.write(Array("what I wrote".utf8), at: 0)
+            try Files.replace(folder.remote("plan.txt"), with: Array("what they wrote".utf8))
+            try file.close()
+            try folder.sync()
+            try eventually("there is a conflict") { try folder.report().counts.conflicts == 1 }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+// A card for each mount: where it is, whether its remote answers, what waits, and how full the cache is.
+
+import { element, reconcile, set, setText } from "./dom.js";
+import { count, duration, rate, since, size } from "./format.js";
+
+export class Cards {
+  constructor(parent, choose) {
+    this.parent = parent;
+    this.choose = choose;
+  }
+
+  /** Shows cards of `{mount, report, problem, rates, isChosen}`. */
+  show(cards) {
+    reconcile(
+      this.parent,
+      cards,
+      (card) => card.mount.id,
+      (card) => this.create(card),
+      update,
+    );
+  }
+
+  create({ mount }) {
+    return element(
+      "button",
+      { class: "card", type: "button", click: () => this.choose(mount.id) },
+      element("span", { class: "mount-point" }, mount.mountPoint),
+      element("span", { class: "source muted" }),
+      element("span", { class: "remote" }),
+      element("span", { class: "pending" }),
+      element(
+        "span",
+        { class: "cache" },
+        element("span", { class: "cache-text muted" }),
+        element("progress", { max: 1, value: 0, "aria-label": "Cache used" }),
+      ),
+    );
+  }
+}
+
+function update(card, { report, problem, rates, isChosen }) {
+  const part = (name) => card.querySelector(`.${name}`);
+  set(card, "aria-pressed", String(isChosen));
+  if (!report || problem) {
+    setText(part("remote"), problem ?? "Asking its daemon …");
+    set(part("remote"), "data-state", problem ? "bad" : "unknown");
+    return;
+  }
+  setText(part("source"), report.source);
+  const [state, words] = remoteOf(report.remote);
+  setText(part("remote"), words);
+  set(part("remote"), "data-state", state);
+  setText(part("pending"), pendingOf(report.counts, rates));
+  showCache(card, report);
+}
+
+function remoteOf(remote) {
+  if (remote.refusesCredentials) return ["bad", "Credentials are refused"];
+  if (remote.reachable) return ["good", "Online"];
+  return ["bad", `Offline for ${since(remote.since)}`];
+}
+
+function pendingOf(counts, rates) {
+  const parts = [];
+  if (counts.pending > 0) {
+    const bytes = counts.pendingBytes > 0 ? `, ${size(counts.pendingBytes)}` : "";
+    parts.push(`${count(counts.pending, "change", "changes")} to send${bytes}`);
+  } else {
+    parts.push("Everything is on the remote");
+  }
+  if (rates.sent > 0) {
+    const left = counts.pendingBytes > 0 ? `, ${duration(counts.pendingBytes / rates.sent)} left` : "";
+    parts.push(`↑ ${rate(rates.sent)}${left}`);
+  }
+  if (rates.received > 0) parts.push(`↓ ${rate(rates.received)}`);
+  const troubles = [
+    [counts.failed, "failed", "failed"],
+    [counts.conflicts, "conflict", "conflicts"],
+    [counts.held?.items ?? 0, "deletion held", "deletions held"],
+  ];
+  for (const [number, one, many] of troubles) {
+    if (number > 0) parts.push(count(number, one, many));
+  }
+  return parts.join(" · ");
+}
+
+function showCache(card, { counts, cacheBytesMax }) {
+  const used = counts.localBytes;
+  setText(
+    card.querySelector(".cache-text"),
+    cacheBytesMax ? `Cache ${size(used)} of ${size(cacheBytesMax)}` : `Cache ${size(used)}`,
+  );
+  const bar = card.querySelector("progress");
+  set(bar, "value", cacheBytesMax ? Math.min(1, used / cacheBytesMax).toFixed(4) : 0);
+}

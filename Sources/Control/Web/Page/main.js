@@ -1,0 +1,193 @@
+// Joins the parts: the mounts that there are, the live report of the chosen one, and its parts of the page.
+
+import * as api from "./api.js";
+import { Attention } from "./attention.js";
+import { Cards } from "./cards.js";
+import { element, setText } from "./dom.js";
+import { Plot, Traffic } from "./plot.js";
+import { Rows } from "./rows.js";
+import { Toolbar } from "./toolbar.js";
+import { showTransfers } from "./transfers.js";
+import { Tree } from "./tree.js";
+
+/** The items of a report that are asked for; the counts are of all. */
+const ITEMS_MAX = 200;
+const MOUNTS_INTERVAL = 3_000;
+/** The least time between two looks at the rows in sight. */
+const ROWS_INTERVAL = 1_000;
+const RECONNECT_DELAY = 2_000;
+
+const find = (id) => document.getElementById(id);
+
+/** What is known of each mount, by its id: `{mount, report, problem, traffic}`. */
+const known = new Map();
+let chosen;
+let watch = new AbortController();
+let tree;
+
+const cards = new Cards(find("cards"), choose);
+const attention = new Attention(find("attention-list"), find("attention-rest"), run);
+const plot = new Plot(find("plot"));
+const toolbar = new Toolbar(find("toolbar"), run);
+const rows = new Rows(find("tree"), (paths) => toolbar.select(known.get(chosen)?.mount, paths));
+
+// Mounts
+
+async function findMounts() {
+  try {
+    const { mounts } = await api.mounts();
+    const ids = new Set(mounts.map((mount) => mount.id));
+    for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+    for (const mount of mounts) {
+      if (!known.has(mount.id)) known.set(mount.id, { mount: new api.Mount(mount), traffic: new Traffic() });
+    }
+    tellConnection(mounts.length === 0 ? "Nothing is mounted; `apus mount` does that." : "");
+    // The chosen one reports its changes itself; a request for each of them would take all connections.
+    await Promise.all([...known.values()].map((entry) => ask(entry)));
+  } catch (error) {
+    tellConnection(error.status === 401 ? error.problem.remedy : "Not connected: is `apus web` running?");
+  }
+  if (!known.has(chosen)) choose(known.keys().next().value);
+  showCards();
+}
+
+async function ask(entry) {
+  if (entry.mount.id === chosen) return;
+  try {
+    take(entry, await entry.mount.status(0));
+  } catch (error) {
+    entry.problem = error.problem?.why ?? error.message;
+  }
+}
+
+function take(entry, report) {
+  entry.report = report;
+  entry.problem = undefined;
+  entry.traffic.take(report.traffic);
+}
+
+function tellConnection(text) {
+  setText(find("connection"), text);
+}
+
+function showCards() {
+  cards.show(
+    [...known.values()].map(({ mount, report, problem, traffic }) => ({
+      mount,
+      report,
+      problem,
+      rates: traffic.rates,
+      isChosen: mount.id === chosen,
+    })),
+  );
+}
+
+// The chosen mount
+
+function choose(id) {
+  if (id === chosen && id !== undefined) return;
+  chosen = id;
+  watch.abort();
+  watch = new AbortController();
+  find("details").hidden = id === undefined;
+  if (id === undefined) return;
+  const entry = known.get(id);
+  tree = new Tree(entry.mount, () => rows.draw());
+  rows.show(tree);
+  setText(find("message"), "");
+  showCards();
+  if (entry.report) showReport(entry);
+  follow(entry, watch.signal);
+}
+
+/** Shows each report of a mount until another one is chosen. */
+async function follow(entry, signal) {
+  while (!signal.aborted) {
+    try {
+      await entry.mount.watch(ITEMS_MAX, signal, (report) => {
+        take(entry, report);
+        showReport(entry);
+        refreshRows();
+      });
+      entry.problem = "Its daemon has ended";
+    } catch (error) {
+      entry.problem = error.problem?.why ?? "Not connected";
+    }
+    if (signal.aborted) return;
+    showCards();
+    await new Promise((resolve) => setTimeout(resolve, RECONNECT_DELAY));
+  }
+}
+
+function showReport(entry) {
+  showCards();
+  attention.show(entry.mount, entry.report);
+  showTransfers(find("transfers"), find("transfers-rest"), entry.report);
+}
+
+let nextRefresh = 0;
+let isRefreshPlanned = false;
+
+/** Loads the rows in sight again, soon. */
+function refreshRows() {
+  if (isRefreshPlanned) return;
+  isRefreshPlanned = true;
+  setTimeout(async () => {
+    await tree?.refresh(rows.pages);
+    nextRefresh = Date.now() + ROWS_INTERVAL;
+    isRefreshPlanned = false;
+  }, Math.max(0, nextRefresh - Date.now()));
+}
+
+function tick() {
+  for (const { traffic } of known.values()) traffic.tick();
+  const entry = known.get(chosen);
+  if (entry) plot.show(entry.traffic);
+  showCards();
+}
+
+// Commands
+
+/**
+ * Runs a command for a button, and tells its progress and result.
+ *
+ * @param work Is given `progress(text)`, which makes the options of a request with progress; returns
+ *   the words for the result.
+ */
+async function run(label, work, button) {
+  // Not disabled, which would take its focus.
+  if (button.ariaBusy === "true") return;
+  button.ariaBusy = "true";
+  const message = find("message");
+  const stop = new AbortController();
+  const stopButton = element("button", { type: "button", click: () => stop.abort() }, "Stop");
+  const progress = (text) => ({
+    signal: stop.signal,
+    each: (step) => {
+      if (step.done) return;
+      setText(words, `${label}: ${text(step)}`);
+      if (!stopButton.isConnected) message.append(stopButton);
+    },
+  });
+  const words = element("span", {}, `${label} …`);
+  message.dataset.state = "busy";
+  message.replaceChildren(words);
+  try {
+    words.textContent = `${label}: ${await work(progress)}`;
+    message.dataset.state = "good";
+  } catch (error) {
+    words.textContent = `${label}: ${stop.signal.aborted ? "Stopped" : error.message}.`;
+    message.dataset.state = stop.signal.aborted ? "good" : "bad";
+  }
+  stopButton.remove();
+  button.ariaBusy = null;
+  refreshRows();
+}
+
+async function repeat() {
+  await findMounts();
+  setTimeout(repeat, MOUNTS_INTERVAL);
+}
+
+repeat();
+setInterval(tick, 1_000);

@@ -1,0 +1,19 @@
+/// The routes of the control API that the page may use; all others, such as `unmount`, are not passed on.
+enum RelayedRoutes {
+    private static let queries: Set = ["about", "status", "status/watch", "list", "pins"]
+    private static let commands: Set = [
+        "sync", "evict", "refresh", "pin", "unpin", "download", "resolve", "confirm-deletions",
+        "reject-deletions",
+    ]
+
+    /// - Parameters:
+    ///   - method: As in the first line of the request.
+    ///   - route: The path after `/v1/`.
+    static func allow(_ method: String, _ route: String) -> Bool {
+        switch method {
+        case "GET": queries.contains(route)
+        case "POST": commands.contains(route)
+        default: false
+        }
+    }
+}
