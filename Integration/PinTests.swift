@@ -165,6 +165,10 @@ extension MountedTests {
                 #expect(
                     try Files.attribute(name, of: "\(photos)/a") == Array("inherited".utf8))
                 #expect(try Files.attributeNames(of: photos) == [])
+                for (path, pin) in [(folder.point, "itself"), (photos, "inherited")] {
+                    let list = try Program.require(Apus.path, "ls", "--json", path)
+                    #expect(list.contains(pin), "\(list)")
+                }
                 #expect(try folder.report().counts.pending == 0)
                 #expect(try Files.attributeNames(of: folder.remote("Photos")) == [])
                 try Program.require("setfattr", "-x", name, photos)

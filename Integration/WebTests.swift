@@ -54,6 +54,81 @@ extension MountedTests {
                     try page.await(state: "remote", of: "Photos/a.jpg")
                     #expect(try folder.state(of: "Photos/b.jpg") == "remote")
                     #expect(try folder.report().pins == nil)
+                    #expect(try folder.report().traffic.received >= 600_000)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
+        func `downloads folders that were never opened, if they fit`() throws {
+            var options = Self.refreshing
+            options.mount += ["--cache-size", "64MiB"]
+            try MountedFolder.with(options) { remote in
+                try Files.makeDirectory(remote + "/deep")
+                try Files.makeDirectory(remote + "/deep/er")
+                try Files.write([1], to: remote + "/deep/a")
+                try Files.write(SeededRandom.bytes(300_000, seed: 3), to: remote + "/deep/er/b")
+                try Files.write([], to: remote + "/film.mov")
+                try CallError.check(truncate(remote + "/film.mov", 100 << 20), "truncate")
+            } _: { folder in
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try page.select("film.mov")
+                    try page.click("Download")
+                    try page.await(
+                        "take 100 MiB, and the cache has", in: "#message[data-state=bad]")
+                    #expect(try folder.report().traffic.received == 0)
+                    #expect(try folder.state(of: "film.mov") == "remote")
+                    try page.select("deep")
+                    try page.click("Download")
+                    try page.await("2 files are on this machine", in: "#message[data-state=good]")
+                    #expect(try folder.state(of: "deep/er/b") == "local")
+                    #expect(try folder.report().traffic.received == 300_001)
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
+        func `tells of a daemon that has died, and follows the next one`() throws {
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.write([1], to: remote + "/a")
+            } _: { folder in
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try folder.killDaemon()
+                    try page.browser.await(
+                        "the card says so",
+                        "\(page.card(of: folder))?.querySelector('.remote').dataset.state === 'bad'"
+                    )
+                    try folder.remount()
+                    try page.await("Online", in: ".card[aria-pressed=true]")
+                    try Files.write([1], to: folder.local("b"))
+                    try page.await(state: "local", of: "b")
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
+        func `shows an outage with what waits, and its end`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                var options = MountedFolder.Options()
+                options.otherSource = server.source
+                try MountedFolder.with(options) { folder in
+                    try WebPage.with { page in
+                        try page.choose(folder)
+                        try page.await("Online", in: ".card[aria-pressed=true]")
+                        try server.kill()
+                        try Files.write([1], to: folder.local("queued"))
+                        try page.await("Offline for", in: ".card[aria-pressed=true]")
+                        try page.await("1 change to send", in: ".card[aria-pressed=true]")
+                        try page.await("The remote has not answered", in: "#attention-list")
+                        try page.await(state: "dirty", of: "queued")
+                        try server.restart()
+                        try page.click("Retry", in: "#attention-list")
+                        try page.await("Online", in: ".card[aria-pressed=true]")
+                        try page.await("Nothing", in: "#attention-list")
+                        try page.await(state: "local", of: "queued")
+                    }
                 }
             }
         }
@@ -225,6 +300,33 @@ extension MountedTests {
                 server.signal(SIGINT)
                 try server.wait().expectSuccess()
             }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `is opened without its secret being an argument that others can read`() throws {
+            let folder = try Files.makeTemporaryDirectory("o")
+            defer { try? Files.removeDirectory(folder) }
+            let script =
+                "#!/bin/sh\n{ stat -c %a \"$1\"; cat \"$1\"; } >\(folder)/seen.part\n"
+                + "echo \"$@\" >\(folder)/arguments\nmv \(folder)/seen.part \(folder)/seen\n"
+            try Files.write(Array(script.utf8), to: folder + "/xdg-open")
+            try Files.setMode(0o755, of: folder + "/xdg-open")
+            let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+            let server = try Apus.start(
+                ["web"],
+                environment: ["PATH": "\(folder):\(path)", "XDG_RUNTIME_DIR": folder])
+            defer { server.killAll() }
+            try eventually("the browser is opened") { Files.exists(folder + "/seen") }
+            let url = server.outputSoFar.trimmingCharacters(in: .whitespacesAndNewlines)
+            let token = try #require(url.split(separator: "#").last)
+            let seen = String(decoding: try Files.read(folder + "/seen"), as: UTF8.self)
+            #expect(seen.hasPrefix("600\n") && seen.contains(url), "\(seen)")
+            let arguments = String(decoding: try Files.read(folder + "/arguments"), as: UTF8.self)
+            #expect(arguments.contains(".html") && !arguments.contains(token), "\(arguments)")
+            server.signal(SIGTERM)
+            try server.wait().expectSuccess()
+            #expect(
+                try Files.names(in: folder).sorted() == ["arguments", "seen", "xdg-open"])
         }
 
         private func makeConflict(_ folder: MountedFolder) throws {

@@ -121,6 +121,13 @@ final class Chromium {
         try send("Input.dispatchKeyEvent", event)
     }
 
+    /// Runs `body` while no script of the page runs.
+    func stopped(_ body: () throws -> Void) throws {
+        try send("Emulation.setScriptExecutionDisabled", ["value": true])
+        try body()
+        try send("Emulation.setScriptExecutionDisabled", ["value": false])
+    }
+
     /// Returns a picture of the page, a PNG.
     func picture() throws -> Data {
         let answer = try send(
@@ -175,8 +182,9 @@ final class Chromium {
         switch event["method"] as? String {
         case "Runtime.exceptionThrown": complaints.append("\(parameters ?? [:])")
         case "Log.entryAdded":
+            // A refusal by the server is no fault of the page.
             guard let entry = parameters?["entry"] as? [String: Any],
-                entry["level"] as? String == "error"
+                entry["level"] as? String == "error", entry["source"] as? String != "network"
             else { return }
             complaints.append("\(entry["text"] ?? "") \(entry["url"] ?? "")")
         default: break

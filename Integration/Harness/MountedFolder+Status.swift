@@ -56,8 +56,14 @@ struct MountReport: Decodable {
         var isWhole: Bool { filesMissing == 0 && counting == nil }
     }
 
+    struct Traffic: Decodable {
+        var sent: Int
+        var received: Int
+    }
+
     var counts: Counts
     var remote: Remote
+    var traffic: Traffic
     var items: [Item]
     var lostAndFound: LostAndFound?
     var passthrough: Passthrough?

@@ -11,6 +11,7 @@ struct CommandLineTests {
         ["mount", "folder:/x", "/tmp", "--offline", "sulk"], ["status", "--nonsense"],
         ["status", "--watch", "/a", "/b"], ["check", "a", "b"], ["forget"], ["states", "a"],
         ["trash", "restore"], ["sync", "--timeout", "soon"], ["unmount", "/a", "--timeout", "0"],
+        ["web", "--port", "65536"], ["web", "--port", "any"], ["web", "a"],
         ["apply", "sepia", "/tmp", "--max-pixels", "0"],
         ["apply", "sepia", "/tmp", "--max-memory", "127MiB"],
         ["apply", "sepia", "/tmp", "--max-seconds", "0"],
@@ -31,8 +32,8 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [
-        "mount", "unmount", "status", "sync", "evict", "check", "link", "states", "forget", "ls",
-        "trash", "trash list", "trash restore", "apply", "doctor",
+        "mount", "unmount", "status", "watch", "web", "sync", "evict", "check", "link", "states",
+        "forget", "ls", "trash", "trash list", "trash restore", "apply", "doctor",
     ])
     func `every command's help has examples`(command: String) async throws {
         let words = command.split(separator: " ").map(String.init)

@@ -26,7 +26,7 @@ struct WebFixture {
             var logger = Logger(label: "test")
             logger.logLevel = .critical
             let server = WebServer(
-                port: 0, version: "0.1.0", token: token, transport: daemon.transport,
+                port: 0, token: token, transport: daemon.transport,
                 logger: logger, mounts: { [mount] })
             let (urls, isListening) = AsyncStream<String>.makeStream()
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -34,7 +34,7 @@ struct WebCommand: AsyncParsableCommand {
         var logger = Logger(label: "apus.web")
         logger.logLevel = .error
         let server = WebServer(
-            port: port, version: Apus.version, token: PageToken(), transport: HTTPTransport(),
+            port: port, token: PageToken(), transport: HTTPTransport(),
             logger: logger, mounts: UserMounts.current)
         let launcher = open ? BrowserLauncher() : nil
         defer { launcher?.cleanUp() }

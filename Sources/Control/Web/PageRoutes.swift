@@ -7,7 +7,6 @@ import SystemCalls
 struct PageRoutes: Sendable {
     let access: PageAccess
     let relay: Relay
-    let version: String
     /// Runs what blocks.
     let pool: BlockingPool
     /// Finds the mounts; asked again for every request, as they come and go.
@@ -25,7 +24,7 @@ struct PageRoutes: Sendable {
             let found = try mounts().map {
                 WebMountList.Mount(id: $0.id, mountPoint: $0.mountPoint)
             }
-            return try Response.json(WebMountList(mounts: found, version: version))
+            return try Response.json(WebMountList(mounts: found))
         }
         router.get("mounts/:id/preview") { request, context in
             try await preview(request, of: try mount(context))

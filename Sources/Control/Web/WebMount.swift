@@ -27,6 +27,4 @@ struct WebMountList: Codable, Hashable {
     }
 
     var mounts: [Mount]
-    /// The version of `apus web`.
-    var version: String
 }

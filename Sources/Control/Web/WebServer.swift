@@ -12,7 +12,6 @@ import UnixSignals
 /// Serves the page of all mounts on loopback; `docs/web.md` describes it.
 package struct WebServer: Sendable {
     private let port: Int
-    private let version: String
     private let token: PageToken
     private let transport: HTTPTransport
     private let logger: Logger
@@ -27,11 +26,10 @@ package struct WebServer: Sendable {
     ///   - port: 0 for a free one.
     ///   - mounts: Finds the mounts to show, without blocking; called for every request.
     package init(
-        port: Int, version: String, token: PageToken, transport: HTTPTransport, logger: Logger,
+        port: Int, token: PageToken, transport: HTTPTransport, logger: Logger,
         mounts: @escaping @Sendable () throws(ControlError) -> [WebMount]
     ) {
         self.port = port
-        self.version = version
         self.token = token
         self.transport = transport
         self.logger = logger
@@ -55,8 +53,7 @@ package struct WebServer: Sendable {
                     routes.set(
                         PageRoutes(
                             access: PageAccess(token: token, port: port),
-                            relay: Relay(transport: transport), version: version, pool: pool,
-                            mounts: mounts
+                            relay: Relay(transport: transport), pool: pool, mounts: mounts
                         ).responder())
                     ready("http://127.0.0.1:\(port)/#\(token.text)")
                 },

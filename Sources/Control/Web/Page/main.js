@@ -13,8 +13,11 @@ import { Tree } from "./tree.js";
 /** The items of a report that are asked for; the counts are of all. */
 const ITEMS_MAX = 200;
 const MOUNTS_INTERVAL = 3_000;
-/** The least time between two looks at the rows in sight. */
+/** The least time between two looks at the rows in sight, and how many times as long as a look it is. */
 const ROWS_INTERVAL = 1_000;
+const ROWS_REST = 9;
+/** After this time they are looked at even if the report has not changed, as after a rename. */
+const ROWS_INTERVAL_MAX = 10_000;
 const RECONNECT_DELAY = 2_000;
 
 const find = (id) => document.getElementById(id);
@@ -133,8 +136,10 @@ function refreshRows() {
   if (isRefreshPlanned) return;
   isRefreshPlanned = true;
   setTimeout(async () => {
+    const start = Date.now();
     await tree?.refresh(rows.pages);
-    nextRefresh = Date.now() + ROWS_INTERVAL;
+    const cost = Date.now() - start;
+    nextRefresh = start + cost + Math.max(ROWS_INTERVAL, ROWS_REST * cost);
     isRefreshPlanned = false;
   }, Math.max(0, nextRefresh - Date.now()));
 }
@@ -144,6 +149,7 @@ function tick() {
   const entry = known.get(chosen);
   if (entry) plot.show(entry.traffic);
   showCards();
+  if (!document.hidden && Date.now() > nextRefresh + ROWS_INTERVAL_MAX) refreshRows();
 }
 
 // Commands
@@ -173,7 +179,7 @@ async function run(label, work, button) {
   message.dataset.state = "busy";
   message.replaceChildren(words);
   try {
-    words.textContent = `${label}: ${await work(progress)}`;
+    words.textContent = await work(progress);
     message.dataset.state = "good";
   } catch (error) {
     words.textContent = `${label}: ${stop.signal.aborted ? "Stopped" : error.message}.`;

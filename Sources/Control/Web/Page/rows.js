@@ -77,10 +77,7 @@ export class Rows {
 
   create(row) {
     if (row.empty) return element("div", { class: "row note", role: "presentation" }, "Empty folder");
-    if (row.more) {
-      const again = () => this.tree.tryAgain(row.more);
-      return element("div", { class: "row note", role: "presentation", click: again });
-    }
+    if (row.more) return element("div", { class: "row note", role: "presentation" });
     return element(
       "div",
       { class: "row", role: "treeitem", id: row.node.id, click: (event) => this.click(row.node, event) },
@@ -99,7 +96,7 @@ export class Rows {
     node.style.setProperty("--depth", depth);
     if (row.node) updateItem(node, row.node, this.selected.has(row.node.path), row.node === this.cursor);
     else if (row.more) {
-      setText(node, row.more.problem ? `Not listed: ${row.more.problem}. Click to try again.` : "Loading …");
+      setText(node, row.more.problem ? `Not listed: ${row.more.problem}` : "Loading …");
     }
   }
 

@@ -40,6 +40,8 @@ export class Tree {
     this.changed = changed;
     this.root = new Node(undefined, { path: "", kind: "directory" });
     this.root.isOpen = true;
+    /** Folders that could not be listed. */
+    this.failed = new Set();
     /** What is to be seen, from top to bottom: `{node}`, or `{more}` for the rest of a folder. */
     this.rows = [];
     this.update();
@@ -69,8 +71,11 @@ export class Tree {
     });
   }
 
-  /** Loads pages again of which something is to be seen. */
+  /** Loads pages again of which something is to be seen, and folders that could not be listed. */
   async refresh(pages) {
+    for (const folder of this.failed) folder.problem = undefined;
+    if (this.failed.size > 0) this.update();
+    this.failed.clear();
     for (const { folder, page } of pages) {
       if (folder.isLoading || !folder.pages.includes(page)) continue;
       await this.loading(folder, async () => {
@@ -83,7 +88,8 @@ export class Tree {
           return node;
         });
         // The next page begins elsewhere now: what follows is loaded again when it is needed.
-        if (next !== page.next) folder.pages.splice(folder.pages.indexOf(page) + 1);
+        const index = folder.pages.indexOf(page);
+        if (next !== page.next && index >= 0) folder.pages.splice(index + 1);
         page.next = next;
       });
     }
@@ -96,14 +102,9 @@ export class Tree {
       node.problem = undefined;
     } catch (error) {
       node.problem = error.message;
+      this.failed.add(node);
     }
     node.isLoading = false;
-    this.update();
-  }
-
-  /** Forgets the failure of a folder, so that it is loaded again. */
-  tryAgain(node) {
-    node.problem = undefined;
     this.update();
   }
 
