@@ -35,7 +35,7 @@ extension MountedTests {
                         "[...document.querySelectorAll('.versions img')]"
                             + ".filter((image) => image.naturalWidth > 0).length === 2")
                     try Files.write(
-                        SeededRandom.bytes(24 << 20, seed: 9), to: mount.local("Music/concert.flac")
+                        SeededRandom.bytes(60 << 20, seed: 9), to: mount.local("Music/concert.flac")
                     )
                     try page.select("Photos/2026-03-15.jpg")
                     try page.click("Pin")
@@ -47,6 +47,7 @@ extension MountedTests {
                             + "document.querySelector('.legend').textContent)")
                     // Enough of it to be seen as a line.
                     try page.browser.evaluate("new Promise((done) => setTimeout(done, 12_000))")
+                    try page.disguise()
                     try page.save("web-light", width: 1100, isDark: false)
                     try page.save("web-dark", width: 1100, isDark: true)
                     try page.save("web-narrow", width: 400, isDark: false)
@@ -91,35 +92,50 @@ extension WebPage {
     /// Where the pictures go; nil if none are wanted.
     fileprivate static let pictureFolder = ProcessInfo.processInfo.environment["APUS_IMAGES"]
 
-    /// Saves a picture of the page at a width.
+    /// Saves a picture of the whole page at a width.
     fileprivate func save(_ name: String, width: Int, isDark: Bool) throws {
         let folder = try #require(Self.pictureFolder)
-        try browser.show(width: width, height: 900, isDark: isDark)
-        try browser.evaluate("new Promise((done) => setTimeout(done, 1_500))")
-        try browser.evaluate(Self.disguise)
-        let picture = "\(folder)/\(name).png"
-        try browser.stopped {
-            try browser.picture().write(to: URL(filePath: picture))
+        // As high as the page, so that what stays in sight is at its end.
+        var height = 900
+        for _ in 0..<2 {
+            try browser.show(width: width, height: height, isDark: isDark)
+            try browser.evaluate("new Promise((done) => setTimeout(done, 1_500))")
+            let end = try browser.evaluate(
+                "Math.ceil(document.body.getBoundingClientRect().bottom)")
+            height = try #require(end as? Int)
         }
-        // A tenth of the size.
+        let picture = "\(folder)/\(name).png"
+        try browser.picture().write(to: URL(filePath: picture))
+        // A third of the size.
         try Program.require("vips", "copy", picture, "\(picture).png[palette,effort=10]")
         try Files.rename("\(picture).png", to: picture)
     }
 
     /// Shows a mount as users have it, and no other: the pictures are the same on every machine.
-    private static let disguise = #"""
-        {
-          for (const card of document.querySelectorAll(".card")) {
-            card.hidden = card.getAttribute("aria-pressed") !== "true";
-          }
-          const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-          while (walker.nextNode()) {
-            const node = walker.currentNode;
-            node.textContent = node.textContent
-              .replace(/^\/\S+\/mount$/, "/home/me/Cloud")
-              .replace(/^folder:\S+$/, "webdav+https://cloud.example.org/remote.php/dav/files/me")
-              .replace(/\(conflict \S+ /, "(conflict laptop ");
-          }
-        }
-        """#
+    fileprivate func disguise() throws {
+        try browser.evaluate(
+            #"""
+            {
+              const disguise = () => {
+                for (const card of document.querySelectorAll(".card")) {
+                  card.hidden = card.getAttribute("aria-pressed") !== "true";
+                }
+                const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+                while (walker.nextNode()) {
+                  const node = walker.currentNode;
+                  const text = node.textContent
+                    .replace(/^\/\S+\/mount$/, "/home/me/Cloud")
+                    .replace(/^folder:\S+$/, "webdav+https://cloud.example.org/dav/me")
+                    .replace(/\(conflict \S+ /, "(conflict laptop ");
+                  if (text !== node.textContent) node.textContent = text;
+                }
+              };
+              // Before each change is drawn.
+              new MutationObserver(disguise).observe(document.body, {
+                subtree: true, childList: true, characterData: true,
+              });
+              disguise();
+            }
+            """#)
+    }
 }

@@ -114,11 +114,14 @@ extension MountedTests {
                 var options = MountedFolder.Options()
                 options.otherSource = server.source
                 try MountedFolder.with(options) { folder in
+                    let file = try OpenFile(folder.local("queued"), O_RDWR | O_CREAT)
+                    try folder.sync()
                     try WebPage.with { page in
                         try page.choose(folder)
                         try page.await("Online", in: ".card[aria-pressed=true]")
                         try server.kill()
-                        try Files.write([1], to: folder.local("queued"))
+                        try file.write([1])
+                        try file.close()
                         try page.await("Offline for", in: ".card[aria-pressed=true]")
                         try page.await("1 change to send", in: ".card[aria-pressed=true]")
                         try page.await("The remote has not answered", in: "#attention-list")

@@ -121,17 +121,9 @@ final class Chromium {
         try send("Input.dispatchKeyEvent", event)
     }
 
-    /// Runs `body` while no script of the page runs.
-    func stopped(_ body: () throws -> Void) throws {
-        try send("Emulation.setScriptExecutionDisabled", ["value": true])
-        try body()
-        try send("Emulation.setScriptExecutionDisabled", ["value": false])
-    }
-
-    /// Returns a picture of the page, a PNG.
+    /// Returns a picture of the part in sight, a PNG.
     func picture() throws -> Data {
-        let answer = try send(
-            "Page.captureScreenshot", ["format": "png", "captureBeyondViewport": true])
+        let answer = try send("Page.captureScreenshot", ["format": "png"])
         let text = try #require(answer["data"] as? String)
         return try #require(Data(base64Encoded: text))
     }

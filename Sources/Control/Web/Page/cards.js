@@ -69,7 +69,9 @@ function pendingOf(counts, rates) {
     parts.push("Everything is on the remote");
   }
   if (rates.sent > 0) {
-    const left = counts.pendingBytes > 0 ? `, ${duration(counts.pendingBytes / rates.sent)} left` : "";
+    // What has failed stays behind.
+    const isSending = counts.uploading > 0 && counts.pendingBytes > 0;
+    const left = isSending ? `, ${duration(counts.pendingBytes / rates.sent)} left` : "";
     parts.push(`↑ ${rate(rates.sent)}${left}`);
   }
   if (rates.received > 0) parts.push(`↓ ${rate(rates.received)}`);
