@@ -50,7 +50,7 @@ function update(card, { report, problem, rates, isChosen }) {
   const [state, words] = remoteOf(report.remote);
   setText(part("remote"), words);
   set(part("remote"), "data-state", state);
-  setText(part("pending"), pendingOf(report.counts, rates));
+  setText(part("pending"), pendingOf(report, rates));
   showCache(card, report);
 }
 
@@ -60,19 +60,21 @@ function remoteOf(remote) {
   return ["bad", `Offline for ${since(remote.since)}`];
 }
 
-function pendingOf(counts, rates) {
+function pendingOf({ counts, items }, rates) {
   const parts = [];
+  // A file counts as a whole until it is sent.
+  const sent = items.reduce((sum, item) => sum + (item.state === "uploading" ? item.bytesSent : 0), 0);
+  const left = Math.max(0, counts.pendingBytes - sent);
   if (counts.pending > 0) {
-    const bytes = counts.pendingBytes > 0 ? `, ${size(counts.pendingBytes)}` : "";
+    const bytes = left > 0 ? `, ${size(left)}` : "";
     parts.push(`${count(counts.pending, "change", "changes")} to send${bytes}`);
   } else {
     parts.push("Everything is on the remote");
   }
   if (rates.sent > 0) {
     // What has failed stays behind.
-    const isSending = counts.uploading > 0 && counts.pendingBytes > 0;
-    const left = isSending ? `, ${duration(counts.pendingBytes / rates.sent)} left` : "";
-    parts.push(`↑ ${rate(rates.sent)}${left}`);
+    const time = counts.uploading > 0 && left > 0 ? `, ${duration(left / rates.sent)} left` : "";
+    parts.push(`↑ ${rate(rates.sent)}${time}`);
   }
   if (rates.received > 0) parts.push(`↓ ${rate(rates.received)}`);
   const troubles = [
