@@ -89,6 +89,31 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(3)))
+        func `shows local and remote changes while that part is open, also of the next daemon`()
+            throws
+        {
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.write([1], to: remote + "/a")
+            } _: { folder in
+                #expect(try Files.names(in: folder.point) == ["a"])
+                try WebPage.with { page in
+                    try page.choose(folder)
+                    try page.browser.evaluate(
+                        "document.querySelector('#changes > summary').click()")
+                    try page.await("None since", in: "#changes-empty")
+                    try Files.rename(folder.local("a"), to: folder.local("b <i>"))
+                    try page.await("a → b <i>", in: "#changes-list")
+                    try Files.write([1], to: folder.remote("c"))
+                    try page.await("by another client", in: "#changes-list")
+                    try folder.killDaemon()
+                    try folder.remount()
+                    try Files.makeDirectory(folder.local("later"))
+                    try page.await("later", in: "#changes-list")
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
         func `tells of a daemon that has died, and follows the next one`() throws {
             try MountedFolder.with(Self.refreshing) { remote in
                 try Files.write([1], to: remote + "/a")

@@ -56,8 +56,9 @@ struct MountHelperTests {
     /// Goal: an option that `apus mount` gets later is not forgotten here.
     @Test func `every option of apus mount has its own name, and is in the manual`() async throws {
         let values = [
-            "ca-file": "/f", "cache-size": "1GiB", "keep-free": "10%", "memory": "64MiB",
-            "offline": "wait", "refresh": "1m", "state-dir": "/s",
+            "ca-file": "/f", "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
+            "memory": "64MiB",
+            "offline": "wait", "refresh": "1m", "state-dir": "/s", "uid": "0", "umask": "027",
         ]
         let manual = try String(contentsOfFile: Self.page, encoding: .utf8)
         for name in try await Self.optionsOfMount() where name != "foreground" {

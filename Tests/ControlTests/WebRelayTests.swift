@@ -78,6 +78,7 @@ struct WebRelayTests {
             #expect(!RelayedRoutes.allow(method, "status"))
         }
         #expect(RelayedRoutes.allow("GET", "status/watch"))
+        #expect(RelayedRoutes.allow("GET", "changes"))
         #expect(RelayedRoutes.allow("POST", "resolve"))
     }
 

@@ -38,6 +38,27 @@ struct ChangeFeedTests {
         }
     }
 
+    /// Method: a local file that is open, so that it is not sent, has the name of a new remote one.
+    @Test(arguments: [false, true])
+    func `show as soon as no local file hides them`(isRemoved: Bool) throws {
+        try Scenario.run(settings: Self.settings(), before: Self.fill) { it in
+            #expect(try await it.names(in: "folder") == ["file", "goes"])
+            try await it.write("folder/new", [1])
+            try await it.open(try await it.find("folder/new"))
+            try it.remote.otherClientWrites(Scenario.key("folder/new"), [2])
+            try await it.wait(.seconds(1))
+            if isRemoved {
+                try await it.unlink("folder/new")
+            } else {
+                try await it.rename("folder/new", to: "folder/mine")
+            }
+            try await it.wait(.seconds(1))
+            let mine = isRemoved ? [] : ["mine"]
+            #expect(try await it.names(in: "folder") == ["file", "goes"] + mine + ["new"])
+            #expect(try await it.read("folder/new") == [2])
+        }
+    }
+
     @Test func `are found after a loss, in all directories in use`() throws {
         let settings = Self.settings { $0.losses = 1 }
         try Scenario.run(settings: settings, before: Self.fill) { it in

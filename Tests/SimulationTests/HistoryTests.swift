@@ -10,19 +10,17 @@ import Testing
     /// Returns the changes after a cursor so far, as `kind path`, and the cursor after them.
     private static func changes(
         after cursor: HistoryCursor, _ it: Scenario
-    ) async throws -> (lines: [String], cursor: HistoryCursor) {
-        let end = try it.engine.history.present()
+    ) throws -> (lines: [String], cursor: HistoryCursor) {
         var (lines, cursor): ([String], HistoryCursor) = ([], cursor)
-        while cursor.position < end.position {
-            let next = try await it.engine.history.next(after: cursor)
-            guard let last = next.last else { break }
+        while true {
+            let next = try it.engine.history.changes(after: cursor)
+            guard let last = next.last else { return (lines, cursor) }
             lines += next.map(\.change).map { change in
                 let former = change.former.map { "\($0) " } ?? ""
                 return "\(change.side) \(change.kind) \(former)\(change.path)"
             }
             cursor = last.cursor
         }
-        return (lines, cursor)
     }
 
     @Test func `has local changes in their order, and their uploads`() throws {
@@ -35,7 +33,7 @@ import Testing
             try await it.unlink("d/b")
             try await it.removeDirectory("d")
             #expect(
-                try await Self.changes(after: begin, it).lines == [
+                try Self.changes(after: begin, it).lines == [
                     "local created d", "local created d/a", "local changed d/a", "local uploaded d",
                     "local uploaded d/a", "local moved d/a d/b", "local removed d/b",
                     "local removed d",
@@ -49,7 +47,7 @@ import Testing
             try await it.write("b", [2])
             let begin = try it.engine.history.present()
             try await it.rename("b", to: "a")
-            #expect(try await Self.changes(after: begin, it).lines == ["local moved b a"])
+            #expect(try Self.changes(after: begin, it).lines == ["local moved b a"])
         }
     }
 
@@ -67,7 +65,7 @@ import Testing
             try it.remote.otherClientDeletes(Scenario.key("d/new"))
             try await it.refresh("d")
             #expect(
-                try await Self.changes(after: begin, it).lines == [
+                try Self.changes(after: begin, it).lines == [
                     "remote created d/new", "remote changed d/old", "remote removed d/new",
                 ])
         }
@@ -79,7 +77,7 @@ import Testing
             try await it.write("a", [1])
             try it.remote.otherClientWrites(Scenario.key("a"), [2])
             #expect(try await it.rest())
-            let lines = try await Self.changes(after: begin, it).lines
+            let lines = try Self.changes(after: begin, it).lines
             #expect(lines.contains { $0.hasPrefix("local conflict a a (conflict") }, "\(lines)")
             #expect(lines.contains("remote created a"), "\(lines)")
         }
@@ -94,11 +92,11 @@ import Testing
             try await it.makeDirectory("kept")
             try it.engine.store.synchronize()
             try await it.makeDirectory("new")
-            cursor = try await Self.changes(after: cursor, it).cursor
+            cursor = try Self.changes(after: cursor, it).cursor
             if isPowerCut { await it.mount.cutPower() } else { await it.mount.kill() }
             try it.mount.start()
             try await it.makeDirectory("later")
-            let (lines, end) = try await Self.changes(after: cursor, it)
+            let (lines, end) = try Self.changes(after: cursor, it)
             #expect(lines.filter { $0.contains("created") } == ["local created later"])
             #expect(end.position > cursor.position)
         }

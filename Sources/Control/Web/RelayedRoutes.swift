@@ -1,6 +1,8 @@
 /// The routes of the control API that the page may use; all others, such as `unmount`, are not passed on.
 enum RelayedRoutes {
-    private static let queries: Set = ["about", "status", "status/watch", "list", "pins"]
+    private static let queries: Set = [
+        "about", "status", "status/watch", "changes", "list", "pins",
+    ]
     private static let commands: Set = [
         "sync", "evict", "refresh", "pin", "unpin", "download", "resolve", "confirm-deletions",
         "reject-deletions",

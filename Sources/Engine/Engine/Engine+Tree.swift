@@ -229,6 +229,7 @@ extension Engine {
         let due = local.agenda.due(after: configuration.settleTime)
         let removal = try local.tree.remove(name, in: parent, isDirectory: isDirectory)
         if removal.isOnRemote { remote.deletions.noteLocal() }
+        if removal.hasUncovered { remote.schedule.requireListing(of: parent) }
         local.agenda.notify(due: due)
         local.reaper.reap([removal.inode])
     }
@@ -241,9 +242,10 @@ extension Engine {
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode
     ) throws(Blocked) {
-        let replaced = try local.tree.rename(
+        let renaming = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode)
-        if let replaced { local.reaper.reap([replaced]) }
+        if let replaced = renaming.replaced { local.reaper.reap([replaced]) }
+        if renaming.hasUncovered { remote.schedule.requireListing(of: parent) }
         // It may be below a pinned directory now.
         local.pins.signal.notify()
     }

@@ -49,17 +49,18 @@ package struct HistoryRequests: Sendable {
         while !Task.isCancelled {
             let notifications = watch.signal.notifications
             let changes = try changes(after: cursor)
-            if !changes.isEmpty {
-                return changes.map {
-                    ($0, HistoryCursor(history: cursor.history, position: $0.position))
-                }
-            }
+            if !changes.isEmpty { return changes }
             await watch.signal.wait(after: notifications)
         }
         return []
     }
 
-    private func changes(after cursor: HistoryCursor) throws -> [RecordedChange] {
+    /// Returns the next changes after a cursor that there are so far.
+    ///
+    /// - Throws: As ``next(after:)``.
+    package func changes(
+        after cursor: HistoryCursor
+    ) throws -> [(change: RecordedChange, cursor: HistoryCursor)] {
         let (state, changes) = try completed { () throws(Blocked) in
             try store.read { database -> (HistoryState?, [RecordedChange]) in
                 guard let state = try database.history(), state.name == cursor.history,
@@ -77,7 +78,9 @@ package struct HistoryRequests: Sendable {
                 try store.write { try $0.setHistoryUsed(now) }
             }
         }
-        return changes
+        return changes.map {
+            ($0, HistoryCursor(history: cursor.history, position: $0.position))
+        }
     }
 }
 

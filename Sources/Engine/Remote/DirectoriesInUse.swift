@@ -28,11 +28,11 @@ final class DirectoriesInUse: Sendable {
         kernelCache.watch(forgotten)
     }
 
-    /// Records that a directory made here is on the remote by now, which can follow it once it is
-    /// listed there.
-    func noteCreation(of directory: InodeNumber) {
+    /// Has a directory listed soon, as no report will show all that is in it: one made here, which the
+    /// remote can follow once it is listed there, or one with an object that is not known any more.
+    func requireListing(of directory: InodeNumber) {
         let now = clock.uptime
-        if uses.withLock({ $0.noteCreation(of: directory, at: now) }) { signal.notify() }
+        if uses.withLock({ $0.requireListing(of: directory, at: now) }) { signal.notify() }
     }
 
     /// Returns attributes read before with what the kernel may do with them: see

@@ -142,10 +142,10 @@ struct RefreshSchedule {
         return !directories.isEmpty
     }
 
-    /// Records that a directory can be followed now.
+    /// Records that a directory in use has to be listed although nothing was reported.
     ///
     /// - Returns: Whether it is to be listed.
-    mutating func noteCreation(of directory: InodeNumber, at now: Duration) -> Bool {
+    mutating func requireListing(of directory: InodeNumber, at now: Duration) -> Bool {
         guard isReporting, let use = uses[directory], isInUse(use, at: now) else { return false }
         uses[directory]?.followed.noteReport(at: now)
         return true

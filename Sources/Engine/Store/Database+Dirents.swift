@@ -141,34 +141,42 @@ extension Database {
     /// Removes a name. The inode itself is unchanged.
     ///
     /// - Parameter side: See ``record(_:on:_:in:from:at:)``.
+    /// - Returns: Whether the remote had another object of that name, which is not known any more.
+    @discardableResult
     func removeDirent(
         _ dirent: Dirent, kind: FileKind, on side: RecordedChange.Side?, at now: Timestamp
-    ) throws {
+    ) throws -> Bool {
         try record(.removed, on: side, dirent.name, in: dirent.parent, at: now)
-        try dropDirent(dirent, kind: kind, at: now)
+        return try dropDirent(dirent, kind: kind, at: now)
     }
 
-    private func dropDirent(_ dirent: Dirent, kind: FileKind, at now: Timestamp) throws {
+    private func dropDirent(
+        _ dirent: Dirent, kind: FileKind, at now: Timestamp
+    ) throws -> Bool {
         try run("DELETE FROM dirents WHERE cookie = ?", [dirent.cookie])
         // An object observed on the remote under the name of an inode that was never there no
         // longer concerns this inode.
-        if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
+        let isObserved = try synced(dirent.inode) == nil && isObserved(dirent.inode)
+        if isObserved { try setRemote(nil, of: dirent.inode) }
         try changeDirectory(dirent.parent, links: kind == .directory ? -1 : 0, at: now)
+        return isObserved
     }
 
     /// Replaces the name of an inode by another one.
     ///
     /// - Parameter change: How it is recorded, as a local one.
+    /// - Returns: As of ``removeDirent(_:kind:on:at:)``.
+    @discardableResult
     func moveDirent(
         _ dirent: Dirent, to name: FileName, in parent: InodeNumber, of inode: InodeRecord,
         as change: RecordedChange.Kind = .moved, at now: Timestamp
-    ) throws {
+    ) throws -> Bool {
         let former = try isRecorded ? ObjectKey(path(of: dirent.parent) + [dirent.name]) : nil
         // The trigger `dirents_left` takes a name that goes for a directory that goes.
         let movedOut: [InodeNumber] =
             inode.kind == .directory
             ? try values("SELECT inode FROM synced WHERE parent_before_move = ?", [inode.id]) : []
-        try dropDirent(dirent, kind: inode.kind, at: now)
+        let isObserved = try dropDirent(dirent, kind: inode.kind, at: now)
         try addDirent(name, in: parent, to: inode, at: now)
         try record(change, on: .local, name, in: parent, from: former, at: now)
         // None that the directory is in now: it would lie below itself.
@@ -176,6 +184,7 @@ extension Database {
             try run(
                 "UPDATE synced SET parent_before_move = ? WHERE inode = ?", [inode.id, movedOut])
         }
+        return isObserved
     }
 
     /// Whether `inode` is `ancestor` or lies below it, by local names.

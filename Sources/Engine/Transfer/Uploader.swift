@@ -153,7 +153,7 @@ struct Uploader: Sendable {
             let performed = try commit(
                 object, of: inode, at: place, sent: attributes,
                 generation: plan.generation(after: state))
-            if plan == .createDirectory { schedule.noteCreation(of: inode) }
+            if plan == .createDirectory { schedule.requireListing(of: inode) }
             return performed
         case .move(let replaced):
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent

@@ -126,8 +126,10 @@ extension Tree {
             } else if inode.kind == .directory {
                 throw Blocked.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
             }
-            try remove(dirent, inode, on: .local, at: now, database)
-            return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
+            let hasUncovered = try remove(dirent, inode, on: .local, at: now, database)
+            return Removal(
+                inode: inode.id, isOnRemote: try database.synced(inode.id) != nil,
+                hasUncovered: hasUncovered)
         }
     }
 
@@ -152,11 +154,14 @@ extension Tree {
     /// Removes an inode's last name and schedules the inode for synchronisation.
     ///
     /// - Parameter side: See ``Database/record(_:on:_:in:from:at:)``.
+    /// - Returns: See ``Removal/hasUncovered``.
+    @discardableResult
     private func remove(
         _ dirent: Dirent, _ inode: InodeRecord, on side: RecordedChange.Side?, at now: Timestamp,
         _ database: Database
-    ) throws {
-        try database.removeDirent(dirent, kind: inode.kind, on: side, at: now)
+    ) throws -> Bool {
+        let hasUncovered = try database.removeDirent(
+            dirent, kind: inode.kind, on: side, at: now)
         var unlinked = inode
         unlinked.links = 0
         unlinked.changed = now
@@ -164,16 +169,16 @@ extension Tree {
         // Delayed, so that no part of a bulk deletion is sent before its size is known.
         try database.markPending(
             inode.id, at: now, due: agenda.due(after: configuration.settleTime))
+        return hasUncovered
     }
 
-    /// - Returns: The inode that was replaced.
     func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode
-    ) throws(Blocked) -> InodeNumber? {
+    ) throws(Blocked) -> Renaming {
         try configuration.requireWritable("rename \"\(name)\"")
         let now = clock.wallTime
-        let replaced: InodeNumber? = try store.write { database in
+        let renaming = try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
@@ -185,20 +190,21 @@ extension Tree {
                     throw Blocked.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
                 }
                 // POSIX: if both are names of one file, nothing happens.
-                if target.inode == inode.id { return nil }
+                if target.inode == inode.id { return Renaming() }
                 try replace(target, by: inode, at: now, database)
                 // Many programs save a file by renaming a new one over it.
                 try database.passPin(from: target.inode, to: inode.id)
             }
-            try database.moveDirent(dirent, to: newName, in: newParent, of: inode, at: now)
+            let hasUncovered = try database.moveDirent(
+                dirent, to: newName, in: newParent, of: inode, at: now)
             try database.noteReplacement(of: target?.inode, by: inode)
             try database.touchChanged(inode.id, at: now)
             try database.removeConflict(inode.id)
             try database.markPending(inode.id, at: now, due: agenda.due())
-            return target?.inode
+            return Renaming(replaced: target?.inode, hasUncovered: hasUncovered)
         }
         agenda.notify()
-        return replaced
+        return renaming
     }
 
     private func replace(

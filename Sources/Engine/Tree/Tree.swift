@@ -170,4 +170,14 @@ struct Removal {
     var inode: InodeNumber
     /// Whether the remote has it, as far as known.
     var isOnRemote: Bool
+    /// Whether the remote had another object of that name, which only a listing shows now.
+    var hasUncovered: Bool
+}
+
+/// The result of giving an inode another name.
+struct Renaming {
+    /// The inode that was replaced.
+    var replaced: InodeNumber?
+    /// As of ``Removal``, of the former name.
+    var hasUncovered = false
 }

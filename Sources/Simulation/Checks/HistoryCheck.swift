@@ -16,19 +16,24 @@ struct HistoryCheck {
     }
 
     /// - Throws: ``ProgramFailure`` for a name whose removal was not recorded.
-    func check(_ engine: Engine) async throws {
+    func check(_ engine: Engine) throws {
         var (names, cursor) = (names, begin)
         // A power cut may have undone the beginning.
         guard let end = try? engine.history.present(), end.isAfter(cursor) else { return }
-        while cursor != end, end.isAfter(cursor) {
-            let changes = try await engine.history.next(after: cursor)
+        while let (changes, last) = try Self.page(after: cursor, engine) {
             for (change, _) in changes { Self.apply(change, to: &names) }
-            guard let last = changes.last else { break }
-            cursor = last.cursor
+            cursor = last
         }
         let gone = names.subtracting(try engine.localPaths())
         guard let one = gone.min(by: { $0.description < $1.description }) else { return }
         throw ProgramFailure("the history has no removal of \(one), nor of \(gone.count - 1) more")
+    }
+
+    private static func page(
+        after cursor: HistoryCursor, _ engine: Engine
+    ) throws -> (changes: [(change: RecordedChange, cursor: HistoryCursor)], end: HistoryCursor)? {
+        let changes = try engine.history.changes(after: cursor)
+        return changes.last.map { (changes, $0.cursor) }
     }
 
     private static func apply(_ change: RecordedChange, to names: inout Set<ObjectKey>) {

@@ -51,7 +51,7 @@ struct ProgramRun {
         let operationCount = mount.life.stepCount
         mount.log.note("--- the end")
         try await judge.finish(faultPlan)
-        try await history?.check(mount.engine)
+        try history?.check(mount.engine)
         await mount.kill()
         try mount.check()
         return operationCount

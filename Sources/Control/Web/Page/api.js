@@ -94,6 +94,12 @@ export class Mount {
     return lines(`${this.base}/v1/status/watch?${query({ limit })}`, { signal }, each);
   }
 
+  /** Calls `each` with the changes after a cursor, or from now on; the first event has only a cursor. */
+  changes(since, signal, each) {
+    const parameters = since === undefined ? "" : `?${query({ since })}`;
+    return lines(`${this.base}/v1/changes${parameters}`, { signal }, each);
+  }
+
   async list(path, after, limit) {
     return (await send(`${this.base}/v1/list?${query({ path, after, limit })}`)).json();
   }

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { Attention } from "./attention.js";
 import { Cards } from "./cards.js";
+import { Changes } from "./changes.js";
 import { element, setText } from "./dom.js";
 import { Plot, Traffic } from "./plot.js";
 import { Rows } from "./rows.js";
@@ -30,6 +31,7 @@ let tree;
 
 const cards = new Cards(find("cards"), choose);
 const attention = new Attention(find("attention-list"), find("attention-rest"), run);
+const changes = new Changes(find("changes"), find("changes-list"), find("changes-empty"));
 const plot = new Plot(find("plot"));
 const toolbar = new Toolbar(find("toolbar"), run);
 const rows = new Rows(find("tree"), (paths) => toolbar.select(known.get(chosen)?.mount, paths));
@@ -97,6 +99,7 @@ function choose(id) {
   const entry = known.get(id);
   tree = new Tree(entry.mount, () => rows.draw());
   rows.show(tree);
+  changes.show(entry.mount);
   setText(find("message"), "");
   showCards();
   if (entry.report) showReport(entry);
