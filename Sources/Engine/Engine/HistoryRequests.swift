@@ -36,6 +36,16 @@ package struct HistoryRequests: Sendable {
         }
     }
 
+    /// Returns all names in the mount by their paths. Reads the whole tree.
+    package func names() throws(EngineError) -> Set<ObjectKey> {
+        try completed { () throws(Blocked) in
+            try store.read { database in
+                let inodes: [InodeNumber] = try database.values("SELECT inode FROM dirents")
+                return Set(try inodes.map { ObjectKey(try database.path(of: $0)) })
+            }
+        }
+    }
+
     /// Returns the next changes after a cursor, in their order, each with the cursor after it; waits for one.
     ///
     /// - Returns: At least one, unless the task is cancelled.
@@ -80,18 +90,6 @@ package struct HistoryRequests: Sendable {
         }
         return changes.map {
             ($0, HistoryCursor(history: cursor.history, position: $0.position))
-        }
-    }
-}
-
-extension Engine {
-    /// Returns all names in the mount by their paths; for tests of small trees.
-    package func localPaths() throws(EngineError) -> Set<ObjectKey> {
-        try completed { () throws(Blocked) in
-            try store.read { database in
-                let inodes: [InodeNumber] = try database.values("SELECT inode FROM dirents")
-                return Set(try inodes.map { ObjectKey(try database.path(of: $0)) })
-            }
         }
     }
 }

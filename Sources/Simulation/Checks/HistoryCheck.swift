@@ -10,7 +10,7 @@ struct HistoryCheck {
     ///
     /// - Returns: nil if the disk refuses that.
     init?(_ engine: Engine) {
-        guard let begin = try? engine.history.present(), let names = try? engine.localPaths()
+        guard let begin = try? engine.history.present(), let names = try? engine.history.names()
         else { return nil }
         (self.begin, self.names) = (begin, names)
     }
@@ -24,7 +24,7 @@ struct HistoryCheck {
             for (change, _) in changes { Self.apply(change, to: &names) }
             cursor = last
         }
-        let gone = names.subtracting(try engine.localPaths())
+        let gone = names.subtracting(try engine.history.names())
         guard let one = gone.min(by: { $0.description < $1.description }) else { return }
         throw ProgramFailure("the history has no removal of \(one), nor of \(gone.count - 1) more")
     }
