@@ -469,7 +469,8 @@ struct RenderingTests {
     }
 
     @Test(arguments: [
-        ([""], true), (["a"], true), (["b c"], true), (["b"], false), (["x", "a"], true),
+        ([""], true), (["a"], true), (["a/b/c"], true), (["ab"], false),
+        (["b c"], true), (["b"], false), (["x", "a"], true),
         ([], false),
     ])
     func `a change concerns the paths that it is below, before or after`(

@@ -14,11 +14,15 @@ extension MountedEngine {
 
 /// Reads changes as they are asked for, so that a slow reader makes no others wait in memory.
 private actor ChangePages {
+    /// The number of changes elsewhere after which the cursor is told, so that it does not become too old.
+    private static let silenceMax = 1_000
+
     private let mount: MountedEngine
     private let paths: [String]
     private let since: String?
     private var cursor: HistoryCursor?
     private var events: ArraySlice<ChangeEvent> = []
+    private var silence = 0
 
     init(of mount: MountedEngine, since: String?, below paths: [String]) {
         (self.mount, self.since, self.paths) = (mount, since, paths)
@@ -26,35 +30,31 @@ private actor ChangePages {
 
     /// - Returns: nil once the task is cancelled.
     func next() async throws -> ChangeEvent? {
-        guard var cursor else { return try begin() }
+        guard let cursor else { return try await begin() }
+        var end = cursor
         while events.isEmpty {
-            let changes: [(change: RecordedChange, cursor: HistoryCursor)]
-            do {
-                changes = try await mount.engine.history.next(after: cursor)
-            } catch is HistoryRequests.Gap {
-                throw ControlError(
-                    .missing, what: "report the changes since \(cursor)",
-                    why: "they are not known any more",
-                    remedy: "look at the files themselves, and watch without --since")
-            } catch let error as EngineError {
-                throw ControlError(error)
-            }
+            let changes = try await changes(after: end)
             guard let last = changes.last else { return nil }
-            cursor = last.cursor
-            self.cursor = cursor
+            end = last.cursor
+            self.cursor = end
             events =
                 changes.map { ChangeEvent($0.change, $0.cursor) }
                 .filter { $0.isBelow(paths) }[...]
+            silence = events.isEmpty ? silence + changes.count : 0
+            if silence >= Self.silenceMax { events = [ChangeEvent(cursor: end.description)] }
         }
         return events.removeFirst()
     }
 
-    private func begin() throws(ControlError) -> ChangeEvent {
-        let begin: HistoryCursor
-        do {
-            begin = try mount.engine.history.present()
-        } catch {
-            throw ControlError(error)
+    private func changes(
+        after cursor: HistoryCursor
+    ) async throws -> [(change: RecordedChange, cursor: HistoryCursor)] {
+        try await onEngine(since: cursor) { try await $0.next(after: cursor) }
+    }
+
+    private func begin() async throws -> ChangeEvent {
+        let begin = try await mount.onEngine { () async throws(EngineError) in
+            try mount.engine.history.present()
         }
         guard let since else {
             cursor = begin
@@ -65,8 +65,34 @@ private actor ChangePages {
                 .invalid, what: "report the changes since \"\(since)\"",
                 why: "it is no cursor", remedy: "use the \"cursor\" of an earlier change")
         }
+        // A cursor that is not known is refused at once.
+        _ = try await onEngine(since: given) { try $0.changes(after: given) }
         cursor = given
         return ChangeEvent(cursor: given.description)
+    }
+
+    private func onEngine<Value: Sendable>(
+        since cursor: HistoryCursor,
+        _ body: @escaping @Sendable (HistoryRequests) async throws -> Value
+    ) async throws -> Value {
+        let engine = mount.engine
+        let result = try await mount.onEngine { () async throws(EngineError) in
+            do {
+                return Optional(try await body(engine.history))
+            } catch is HistoryRequests.Gap {
+                return nil
+            } catch {
+                throw error as? EngineError
+                    ?? EngineError(.failed, "report changes", cause: error)
+            }
+        }
+        guard let result else {
+            throw ControlError(
+                .missing, what: "report the changes since \(cursor)",
+                why: "they are not known any more",
+                remedy: "look at the files themselves, and watch without --since")
+        }
+        return result
     }
 }
 

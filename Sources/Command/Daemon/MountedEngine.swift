@@ -142,6 +142,10 @@ final class MountedEngine: MountService {
         configuration.containsSymlinks = options.containsSymlinks
         configuration.refreshInterval = options.refresh
         configuration.firstLookMax = .seconds(1)
+        if let umask = options.ownership.umask {
+            configuration.fileMode = 0o666 & ~UInt16(umask)
+            configuration.directoryMode = 0o777 & ~UInt16(umask)
+        }
         configuration.offline = options.offline
         configuration.boot = Boot.identifier
         return configuration

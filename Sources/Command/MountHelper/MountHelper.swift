@@ -74,9 +74,11 @@ enum MountHelper {
             == (try? Source(parsing: arguments.source))?.description
     }
 
-    /// Sets `HOME`, below which credentials are looked for: at boot, mount(8) runs without it.
+    /// Sets `HOME`, below which credentials are looked for: at boot, mount(8) runs without it, and root
+    /// is not to use the credentials and commands of the user who has called `sudo mount`.
     private static func provideHome() {
         guard let user = getpwuid(getuid()) else { return }
-        setenv("HOME", user.pointee.pw_dir, 0)
+        setenv("HOME", user.pointee.pw_dir, getuid() == 0 ? 1 : 0)
+        if getuid() == 0 { unsetenv("XDG_CONFIG_HOME") }
     }
 }

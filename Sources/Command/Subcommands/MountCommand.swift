@@ -117,8 +117,9 @@ struct MountCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Permission bits that no file has, in octal. Files of a remote that keeps no permissions \
-            have all others, such as 664 with 002. (default: files have 644, folders 755)
+            Permission bits that no file is shown with, in octal. Files without permissions on the \
+            remote have all others from when they are first seen, such as 664 with 002. (default: \
+            these have 644, folders 755)
             """, valueName: "mask"),
         transform: parseUmask)
     var umask: UInt32?

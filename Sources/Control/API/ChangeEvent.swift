@@ -34,11 +34,15 @@ package struct ChangeEvent: Codable, Hashable, Sendable {
         self.time = time
     }
 
-    /// Whether it is a change of something at or below one of `paths`, or that was there before.
+    /// Whether it changes something at or below one of `paths`: there, or by a move of a folder above.
     package func isBelow(_ paths: [String]) -> Bool {
-        paths.contains { above in
-            above.isEmpty
-                || [path, from].contains { $0 == above || $0?.hasPrefix(above + "/") == true }
+        let places = [path, from].compactMap(\.self)
+        return paths.contains { watched in
+            watched.isEmpty
+                || places.contains { place in
+                    place == watched || place.hasPrefix(watched + "/")
+                        || from != nil && watched.hasPrefix(place + "/")
+                }
         }
     }
 }

@@ -4,6 +4,8 @@ import Transport
 /// Splits the body of a response into lines.
 final class LineSink: HTTPBodySink {
     struct TooLong: Error {}
+    /// The lines are read more slowly than they arrive.
+    struct TooSlow: Error {}
 
     private struct State {
         var rest: [UInt8] = []
@@ -12,7 +14,6 @@ final class LineSink: HTTPBodySink {
 
     /// The lines without their ends, including an unterminated last one.
     ///
-    /// Not bounded: the daemon sends at most five a second, and each line is read at once.
     let lines: AsyncStream<[UInt8]>
     private let continuation: AsyncStream<[UInt8]>.Continuation
     private let state = Mutex(State())
@@ -20,8 +21,12 @@ final class LineSink: HTTPBodySink {
     /// Above the longest status report, whose items the daemon limits to 32 MiB.
     private static let lineBytesMax = 64 * 1024 * 1024
 
+    /// The lines that may wait.
+    private static let linesMax = 100_000
+
     init() {
-        (lines, continuation) = AsyncStream.makeStream()
+        (lines, continuation) = AsyncStream.makeStream(
+            bufferingPolicy: .bufferingOldest(Self.linesMax))
     }
 
     /// Whether the response has a status from 400 on.
@@ -32,7 +37,9 @@ final class LineSink: HTTPBodySink {
             state.isRefusal = !response.isSuccess
             return try Self.cut(bytes, rest: &state.rest)
         }
-        for line in whole { continuation.yield(line) }
+        for line in whole {
+            if case .dropped = continuation.yield(line) { throw TooSlow() }
+        }
     }
 
     /// Ends ``lines``; called after the end of the transfer.

@@ -15,6 +15,7 @@ struct PageFile: Sendable {
         PageFile(name: "format.js", bytes: PackageResources.format_js),
         PageFile(name: "dom.js", bytes: PackageResources.dom_js),
         PageFile(name: "cards.js", bytes: PackageResources.cards_js),
+        PageFile(name: "changes.js", bytes: PackageResources.changes_js),
         PageFile(name: "attention.js", bytes: PackageResources.attention_js),
         PageFile(name: "conflicts.js", bytes: PackageResources.conflicts_js),
         PageFile(name: "transfers.js", bytes: PackageResources.transfers_js),

@@ -23,7 +23,7 @@ struct Relay: Sendable {
         let query = request.uri.query.map { "?\($0)" } ?? ""
         var relayed = Transport.HTTPRequest(
             request.method == .get ? .get : .post, "http://apus/v1/\(route)\(query)",
-            unixSocketPath: mount.socketPath, stallTimeout: nil)
+            unixSocketPath: mount.socketPath, stallTimeout: RelayedRoutes.stallTimeout(route))
         relayed.body = body.readableBytes == 0 ? .none : .bytes(Array(body.readableBytesView))
         relayed.waitsForTurn = false
         let (sink, transfer) = begin(relayed)

@@ -8,6 +8,11 @@ enum RelayedRoutes {
         "reject-deletions",
     ]
 
+    /// How long the daemon may be silent before it answers; nil for requests that may take any time.
+    static func stallTimeout(_ route: String) -> Duration? {
+        ["about", "status", "pins"].contains(route) ? .seconds(30) : nil
+    }
+
     /// - Parameters:
     ///   - method: As in the first line of the request.
     ///   - route: The path after `/v1/`.

@@ -59,10 +59,11 @@ package enum DatabaseRescue {
         of source: DatabaseQueue?, into target: DatabaseQueue
     ) throws -> [Table] {
         try target.write { target in
-            // Triggers count the totals of the copied rows; the index of names is made at the next mount.
+            // Triggers count the totals of the copied rows; the index of names is made at the next mount;
+            // a history would have gaps.
             let names: [String] = try target.values(
                 """
-                SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('totals', 'folded_names')
+                SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('totals', 'folded_names', 'history', 'history_state')
                     AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'grdb_%' ORDER BY name
                 """)
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }

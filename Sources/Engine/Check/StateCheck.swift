@@ -47,7 +47,11 @@ package struct StateCheck {
                     context.show(name)
                     try check.run()
                 }
-                if !isDryRun { try database.forgetNamesakes() }
+                if !isDryRun {
+                    try database.forgetNamesakes()
+                    // Repairs are not recorded, and those who watch are to look at everything.
+                    try database.endHistory()
+                }
                 context.report.source = try database.value(
                     "SELECT value FROM settings WHERE key = 'source'")
                 context.report.inodes = try database.value("SELECT count(*) FROM inodes") ?? 0

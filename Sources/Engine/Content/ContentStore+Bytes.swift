@@ -257,7 +257,7 @@ extension ContentStore {
             record.isWriting = isWriting
             try database.update(record, from: former)
             if isChanged {
-                try database.record(.changed, on: .local, inode, at: record.changed)
+                try database.record(.changed, on: .local, inode, at: clock.wallTime)
             }
             if !isWriting {
                 try database.enqueue([inode], due: agenda.due(after: configuration.settleTime))

@@ -91,9 +91,9 @@ extension ContentStore {
             if record.presence != .remote, try database.isPending(inode) {
                 record.modified = max(record.modified, status.modified)
                 record.generation += 1
+                try database.record(.changed, on: .local, inode, at: clock.wallTime)
             }
             try database.update(record)
-            try database.record(.changed, on: .local, inode, at: record.modified)
         }
     }
 

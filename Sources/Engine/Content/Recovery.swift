@@ -193,6 +193,7 @@ struct Recovery: Sendable {
             if isShort, !record.isWriting { record.size = size }
             record.generation += 1
             try database.update(record)
+            try database.record(.changed, on: .local, record.id, at: clock.wallTime)
             try database.markPending(inode, at: clock.wallTime)
         } else if !isSafe || isShort, record.size > 0 || record.isWriting {
             return Trust(restored: try discardContent(of: record, database))
@@ -220,6 +221,7 @@ struct Recovery: Sendable {
         if let synced = try database.synced(record.id), synced.etag != nil {
             let isChanged = record.isWriting || record.generation != synced.generation
             try revert(&record, to: synced, database)
+            try database.record(.changed, on: .local, record.id, at: clock.wallTime)
             if isChanged, let replaced, let dirent = try database.dirent(of: record.id),
                 let former = try former(replaced, at: dirent, database)
             {

@@ -226,7 +226,7 @@ extension Engine {
         _ name: FileName, in parent: InodeNumber, isDirectory: Bool
     ) throws(Blocked) {
         // Before the transaction, so that the removal is not due earlier than announced.
-        let due = local.agenda.due(after: configuration.settleTime)
+        let due = local.agenda.due(after: configuration.deletionDelay)
         let removal = try local.tree.remove(name, in: parent, isDirectory: isDirectory)
         if removal.isOnRemote { remote.deletions.noteLocal() }
         if removal.hasUncovered { remote.schedule.requireListing(of: parent) }

@@ -53,7 +53,7 @@ package final class Engine: Sendable {
         do {
             let doubled = try store.matchNames(
                 provider.traits.names, found: configuration.foundNames)
-            try store.resumeHistory(at: clock.wallTime)
+            try store.resumeHistory(at: clock.wallTime, random())
             try recovery.run()
             try local.agenda.recover()
             try remote.deletions.recover()

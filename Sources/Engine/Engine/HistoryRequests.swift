@@ -19,6 +19,7 @@ package struct HistoryRequests: Sendable {
     private static let pageChanges = 1_000
     /// How exactly the time of the last use is known.
     private static let useInterval: Int64 = 3_600_000_000_000
+    private static let waitMax: Duration = .seconds(3_600)
 
     /// Returns the place after all changes so far. Begins to record them if nothing does yet.
     package func present() throws(EngineError) -> HistoryCursor {
@@ -60,7 +61,9 @@ package struct HistoryRequests: Sendable {
             let notifications = watch.signal.notifications
             let changes = try changes(after: cursor)
             if !changes.isEmpty { return changes }
-            await watch.signal.wait(after: notifications)
+            // Until a change, and for long waits to count as use.
+            await watch.signal.wait(
+                after: notifications, until: clock.uptime + Self.waitMax, on: clock)
         }
         return []
     }
@@ -84,9 +87,8 @@ package struct HistoryRequests: Sendable {
         guard let state else { throw Gap() }
         let now = clock.wallTime
         if now.nanoseconds - state.used.nanoseconds > Self.useInterval {
-            try completed { () throws(Blocked) in
-                try store.write { try $0.setHistoryUsed(now) }
-            }
+            // On a full disk, the next read tries again.
+            _ = try? store.write { try $0.setHistoryUsed(now) }
         }
         return changes.map {
             ($0, HistoryCursor(history: cursor.history, position: $0.position))
@@ -96,8 +98,8 @@ package struct HistoryRequests: Sendable {
 
 extension Store {
     /// Called at each start, before the first change.
-    func resumeHistory(at now: Timestamp) throws(Blocked) {
+    func resumeHistory(at now: Timestamp, _ random: UInt64) throws(Blocked) {
         guard try read({ try $0.isRecorded }) else { return }
-        try write { try $0.resumeHistory(at: now) }
+        try write { try $0.resumeHistory(at: now, random) }
     }
 }

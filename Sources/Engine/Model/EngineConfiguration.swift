@@ -27,6 +27,9 @@ package struct EngineConfiguration: Sendable {
     /// Delay between the last close of a written file and its upload. Programs that write a file under
     /// a temporary name, or close it between two writes, go on within milliseconds.
     package var settleTime: Duration = .milliseconds(500)
+    /// Delay between a local deletion and its sending: so long that a large tree is recognised as one
+    /// before many of its files are gone, see ``DeletionGuard``.
+    package var deletionDelay: Duration = .seconds(2)
     /// The least interval at which a file that stays open for writing is uploaded.
     package var longWriterInterval: Duration = .seconds(30)
     /// The pause between writes in which a larger file that stays open is uploaded.

@@ -94,6 +94,7 @@ extension Merge {
         try database.insertDirents(
             packed, in: directory, from: first,
             directories: objects.count { $0.kind == .directory }, at: now)
+        guard let side, try database.isRecorded else { return }
         for object in objects {
             try database.record(
                 .created, on: side, object.name, in: directory, at: now)

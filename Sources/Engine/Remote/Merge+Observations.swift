@@ -120,6 +120,7 @@ extension Merge {
         guard isModifiedLater(object, record, than: former) else { return }
         try database.setRemoteModified(object.remoteModified, of: record.id)
         guard former != nil, try database.forgetMetadata(of: record.id) else { return }
+        try database.record(.changed, on: .remote, record.id, at: clock.wallTime)
         changes.cacheChanges.append(.attributes(record.id))
     }
 

@@ -5,11 +5,11 @@ final class CommitWatch: Sendable {
     let signal = Signal()
     private let watchers = Atomic(0)
 
-    func begin() { watchers.add(1, ordering: .relaxed) }
+    func begin() { watchers.add(1, ordering: .sequentiallyConsistent) }
 
-    func end() { watchers.subtract(1, ordering: .relaxed) }
+    func end() { watchers.subtract(1, ordering: .sequentiallyConsistent) }
 
     func noteCommit() {
-        if watchers.load(ordering: .relaxed) > 0 { signal.notify() }
+        if watchers.load(ordering: .sequentiallyConsistent) > 0 { signal.notify() }
     }
 }

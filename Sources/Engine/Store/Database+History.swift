@@ -17,9 +17,10 @@ extension Database {
     static let historyMax: Int64 = 100_000
     /// The number of changes after which older ones are removed.
     private static let historyStep: Int64 = 1_000
-    /// The distance between the positions before and after a start: a power cut may have undone changes
-    /// whose positions were already told.
-    private static let historySkip: Int64 = 1_000_000
+    /// The longest distance between the positions before and after a start. It is chosen at random: a
+    /// power cut, or a backup that was restored, may have undone changes whose positions were told, and
+    /// a start as well.
+    private static let historySkipMax: UInt64 = 1 << 40
     /// The time without interest after which changes are not recorded any more, in nanoseconds.
     private static let historyUnusedMax: Int64 = 7 * 86_400_000_000_000
 
@@ -50,21 +51,25 @@ extension Database {
         try run("UPDATE history_state SET used = ?", [now])
     }
 
-    /// Prepares the history for the changes of another run, or ends it if nobody has wanted it for long.
-    func resumeHistory(at now: Timestamp) throws {
-        if try endUnusedHistory(at: now) { return }
+    /// Prepares the history for the changes of another run, or ends it if it was not used for long.
+    ///
+    /// - Parameter random: Differs from that of each other run.
+    func resumeHistory(at now: Timestamp, _ random: UInt64) throws {
+        guard let state = try history() else { return }
+        // The clock was wrong then, or is now.
+        if state.used > now { try setHistoryUsed(now) }
+        if now.nanoseconds - state.used.nanoseconds > Self.historyUnusedMax {
+            return try endHistory()
+        }
         try run(
-            "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'history'", [Self.historySkip])
+            "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'history'",
+            [Int64(1 + random % Self.historySkipMax)])
     }
 
-    /// - Returns: Whether it was not used for so long.
-    private func endUnusedHistory(at now: Timestamp) throws -> Bool {
-        guard let state = try history(),
-            now.nanoseconds - state.used.nanoseconds > Self.historyUnusedMax
-        else { return false }
+    /// Stops to record changes. Called also after changes that are not recorded.
+    func endHistory() throws {
         try run("DELETE FROM history_state")
         try run("DELETE FROM history")
-        return true
     }
 
     /// Returns up to `limit` changes after a position, in their order.
@@ -84,23 +89,18 @@ extension Database {
         try run(
             "INSERT INTO history (time, kind, side, path, former) VALUES (?, ?, ?, ?, ?)",
             [now, kind.rawValue, side.rawValue, path, former])
-        if lastInsertedRowID % Self.historyStep == 0 { try trimHistory(at: now) }
+        if lastInsertedRowID % Self.historyStep == 0 { try trimHistory() }
     }
 
     var isRecorded: Bool { get throws { try hasRow("history_state") } }
 
-    private func trimHistory(at now: Timestamp) throws {
-        if try endUnusedHistory(at: now) { return }
-        try run(
-            """
-            DELETE FROM history WHERE position <= (
-                SELECT position FROM history ORDER BY position DESC LIMIT 1 OFFSET ?)
-            """, [Self.historyMax])
-        try run(
-            """
-            UPDATE history_state
-            SET start = max(start, coalesce((SELECT min(position) - 1 FROM history), start))
-            """)
+    private func trimHistory() throws {
+        let last: Int64? = try value(
+            "SELECT position FROM history ORDER BY position DESC LIMIT 1 OFFSET ?",
+            [Self.historyMax])
+        guard let last else { return }
+        try run("DELETE FROM history WHERE position <= ?", [last])
+        try run("UPDATE history_state SET start = max(start, ?)", [last])
     }
 }
 

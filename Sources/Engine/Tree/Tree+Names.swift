@@ -168,7 +168,7 @@ extension Tree {
         try database.update(unlinked, from: inode)
         // Delayed, so that no part of a bulk deletion is sent before its size is known.
         try database.markPending(
-            inode.id, at: now, due: agenda.due(after: configuration.settleTime))
+            inode.id, at: now, due: agenda.due(after: configuration.deletionDelay))
         return hasUncovered
     }
 

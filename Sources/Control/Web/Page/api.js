@@ -9,6 +9,8 @@ export class Refusal extends Error {
   }
 }
 
+const ANSWER_TIMEOUT = 10_000;
+
 /** Takes the token out of the URL, so that it is in no history; a reload finds it in the tab's session. */
 function takeToken() {
   const given = location.hash.slice(1);
@@ -87,7 +89,9 @@ export class Mount {
   }
 
   async status(limit) {
-    return (await send(`${this.base}/v1/status?${query({ limit })}`)).json();
+    // A daemon that hangs does not keep its mount from being asked again.
+    const signal = AbortSignal.timeout(ANSWER_TIMEOUT);
+    return (await send(`${this.base}/v1/status?${query({ limit })}`, { signal })).json();
   }
 
   watch(limit, signal, each) {

@@ -48,7 +48,8 @@ async function findMounts() {
     }
     tellConnection(mounts.length === 0 ? "Nothing is mounted; `apus mount` does that." : "");
     // The chosen one reports its changes itself; a request for each of them would take all connections.
-    await Promise.all([...known.values()].map((entry) => ask(entry)));
+    // Not awaited: one that hangs would keep the others from being shown.
+    for (const entry of known.values()) ask(entry);
   } catch (error) {
     tellConnection(error.status === 401 ? error.problem.remedy : "Not connected: is `apus web` running?");
   }
@@ -57,12 +58,15 @@ async function findMounts() {
 }
 
 async function ask(entry) {
-  if (entry.mount.id === chosen) return;
+  if (entry.mount.id === chosen || entry.isAsked) return;
+  entry.isAsked = true;
   try {
     take(entry, await entry.mount.status(0));
   } catch (error) {
-    entry.problem = error.problem?.why ?? error.message;
+    entry.problem = error.name === "TimeoutError" ? "Its daemon does not answer" : (error.problem?.why ?? error.message);
   }
+  entry.isAsked = false;
+  showCards();
 }
 
 function take(entry, report) {
