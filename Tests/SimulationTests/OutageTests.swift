@@ -29,6 +29,27 @@ import Testing
         }
     }
 
+    /// Method: the changes have failed so often that they are due only in some minutes.
+    @Test(arguments: [false, true])
+    func `that ends soon after a start keeps changes waiting no longer`(endsBefore: Bool) throws {
+        try Scenario.run { it in
+            #expect(try await it.names(in: "") == [])
+            it.remote.setReachable(false)
+            try await it.write("a", [1])
+            try await it.wait(.seconds(1_800))
+            await it.mount.kill()
+            if endsBefore { it.remote.setReachable(true) }
+            try it.mount.start()
+            if !endsBefore {
+                try await it.wait(.seconds(3))
+                it.remote.setReachable(true)
+            }
+            _ = try await it.names(in: "")
+            #expect(try await it.rest(within: .seconds(20)))
+            #expect(it.remoteBytes("a") == [1])
+        }
+    }
+
     @Test func `is not one that starts anew`() throws {
         try Self.run { it in
             it.remote.setReachable(false)
