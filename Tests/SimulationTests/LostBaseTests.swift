@@ -64,6 +64,19 @@ struct LostBaseTests {
         }
     }
 
+    @Test func `does not take the place of the remote version`() throws {
+        try Self.run { it, conflict in
+            let inode = try await it.find(conflict)
+            await #expect(throws: EngineError.self) {
+                try await it.engine.settleConflict(inode, keeping: .mine)
+            }
+            #expect(try await it.names(in: "").sorted() == ["a", conflict].sorted())
+            #expect(try await it.read("a") == Self.theirs)
+            _ = try await it.engine.settleConflict(inode, keeping: .theirs)
+            #expect(try await it.names(in: "") == ["a"])
+        }
+    }
+
     @Test func `is sent once its missing bytes are written`() throws {
         try Self.run { it, conflict in
             let inode = try await it.find(conflict)

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Which of two conflicting versions keeps the name.
 package enum ConflictResolution: String, CaseIterable, Sendable {
     /// The local version; it replaces the remote's.
@@ -14,7 +16,8 @@ extension Engine {
     /// - Parameter inode: Either version.
     /// - Returns: The path, from the mount point on, of the version that keeps the original name;
     ///   for `.both`, that of the local version beside it.
-    /// - Throws: `.noConflict` if only one version has the name; `.ambiguous` if several local
+    /// - Throws: `.changedRemotely` if the local version is to be kept, but bytes of it are lost;
+    ///   `.noConflict` if only one version has the name; `.ambiguous` if several local
     ///   versions lie beside the remote's and none of them was named; `.isDirectory` if one version
     ///   is a directory, which cannot be replaced in one step.
     package func settleConflict(
@@ -22,6 +25,7 @@ extension Engine {
     ) async throws(EngineError) -> String {
         let (ours, original) = try conflict(at: inode)
         try completed(do: requireReplaceable(ours, original, keeping: resolution))
+        if resolution == .mine { try completed(do: requireBytes(of: ours, original)) }
         switch resolution {
         case .mine:
             try await retrying { () throws(Blocked) in
@@ -73,6 +77,21 @@ extension Engine {
         throw .failure(
             .isDirectory, "keep only \(resolution) of \"\(original)\" and \"\(ours.name)\"",
             remedy: "remove or rename the directory or the file that you do not need, or keep both")
+    }
+
+    /// Requires that the local version is complete, or can be: it takes the place of the remote version, which
+    /// is complete.
+    private func requireBytes(of ours: Dirent, _ original: FileName) throws(Blocked) {
+        if local.files.existing(ours.inode)?.state.withLock(\.isWhole) == true { return }
+        let isLost = try store.read { database in
+            try database.inode(ours.inode)?.presence == .partial
+                && database.synced(ours.inode)?.etag == nil
+        }
+        guard isLost else { return }
+        throw .failure(
+            .changedRemotely,
+            "keep \"\(ours.name)\", of which bytes are missing, as \"\(original)\"",
+            remedy: "keep theirs or both; `apus status` tells which bytes are here")
     }
 
     /// Returns the name of the local version, and its original name.
