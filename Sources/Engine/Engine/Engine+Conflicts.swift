@@ -25,7 +25,6 @@ extension Engine {
     ) async throws(EngineError) -> String {
         let (ours, original) = try conflict(at: inode)
         try completed(do: requireReplaceable(ours, original, keeping: resolution))
-        if resolution == .mine { try completed(do: requireBytes(of: ours, original)) }
         switch resolution {
         case .mine:
             try await retrying { () throws(Blocked) in
@@ -56,16 +55,28 @@ extension Engine {
         return ObjectKey(parent).appending(resolution == .both ? ours.name : original).description
     }
 
-    /// A directory may contain items that are not part of the decision: the user removes it.
+    /// A directory may contain items that are not part of the decision: the user removes it. A local version
+    /// of which bytes are lost does not take the place of the remote one, which is complete.
     private func requireReplaceable(
         _ ours: Dirent, _ original: FileName, keeping resolution: ConflictResolution
     ) throws(Blocked) {
-        let (isOurs, isTheirs) = try store.read { database in
-            let theirs = try database.inode(named: original, in: ours.parent)
-            return (
-                try database.inode(ours.inode)?.kind == .directory,
-                theirs.map { $0.kind == .directory }
+        let isWhole = local.files.existing(ours.inode)?.state.withLock(\.isWhole) ?? false
+        let (isOurs, isTheirs, isLost) = try store.read { database in
+            let (mine, theirs) = (
+                try database.inode(ours.inode),
+                try database.inode(named: original, in: ours.parent)
             )
+            return (
+                mine?.kind == .directory, theirs.map { $0.kind == .directory },
+                try mine?.presence == .partial && !isWhole
+                    && database.synced(ours.inode)?.etag == nil
+            )
+        }
+        if isLost, resolution == .mine {
+            throw .failure(
+                .changedRemotely,
+                "keep \"\(ours.name)\", of which bytes are missing, as \"\(original)\"",
+                remedy: "keep theirs or both; `apus status` tells which bytes are here")
         }
         let isImpossible =
             switch resolution {
@@ -77,21 +88,6 @@ extension Engine {
         throw .failure(
             .isDirectory, "keep only \(resolution) of \"\(original)\" and \"\(ours.name)\"",
             remedy: "remove or rename the directory or the file that you do not need, or keep both")
-    }
-
-    /// Requires that the local version is complete, or can be: it takes the place of the remote version, which
-    /// is complete.
-    private func requireBytes(of ours: Dirent, _ original: FileName) throws(Blocked) {
-        if local.files.existing(ours.inode)?.state.withLock(\.isWhole) == true { return }
-        let isLost = try store.read { database in
-            try database.inode(ours.inode)?.presence == .partial
-                && database.synced(ours.inode)?.etag == nil
-        }
-        guard isLost else { return }
-        throw .failure(
-            .changedRemotely,
-            "keep \"\(ours.name)\", of which bytes are missing, as \"\(original)\"",
-            remedy: "keep theirs or both; `apus status` tells which bytes are here")
     }
 
     /// Returns the name of the local version, and its original name.

@@ -37,6 +37,8 @@ final class Agenda: Sendable {
         var nextLook: Duration?
         /// Nothing is started before, because the database failed.
         var restsUntil: Duration = .zero
+        /// Whether ``hastenUnreachableOnce()`` was called.
+        var hasHastened = false
         /// How often in succession inodes were blocked by one that was no longer pending.
         var standoffs: [InodeNumber: Int] = [:]
     }
@@ -135,6 +137,15 @@ final class Agenda: Sendable {
 
     /// All in one transaction would take long.
     private static let pageMax = 1_000
+
+    /// The same as ``hastenUnreachable()`` the first time; nothing later.
+    func hastenUnreachableOnce() {
+        let isFirst = state.withLock { state in
+            defer { state.hasHastened = true }
+            return !state.hasHastened
+        }
+        if isFirst { hastenUnreachable() }
+    }
 
     /// Schedules the inodes whose last attempt found the remote unreachable, ignoring their
     /// backoff.

@@ -20,8 +20,6 @@ final class RemoteGate: ProviderWrapper {
     let refusals = Mutex<Set<InodeNumber>>([])
     let departure: ShutdownGrace
     let outage: OutageWatch
-    /// Whether the remote has answered since the start.
-    private let hasAnswered = Atomic(false)
     private let knownSpace = Mutex<StorageSpace?>(nil)
 
     init(
@@ -117,9 +115,8 @@ final class RemoteGate: ProviderWrapper {
     func noteReachable() {
         let now = clock.uptime
         outage.noteSign(at: now)
-        let isFirst = !hasAnswered.exchange(true, ordering: .relaxed)
         // An earlier run may have met an outage that lasted until now.
-        if isFirst { agenda.hastenUnreachable() }
+        agenda.hastenUnreachableOnce()
         let before = reachability.withLock { state in
             let before = state
             guard !before.isReachable else { return before }
@@ -134,7 +131,7 @@ final class RemoteGate: ProviderWrapper {
         if before.isUnauthorized {
             for signal in resumes { signal.notify() }
         }
-        if !isFirst, let lostAt = before.lostAt, now - lostAt >= Self.outageMin {
+        if let lostAt = before.lostAt, now - lostAt >= Self.outageMin {
             agenda.hastenUnreachable()
         }
         outage.recoveries.notify()
