@@ -89,7 +89,7 @@ extension MountedTests {
 }
 
 extension WebPage {
-    /// Where the pictures go; nil if none are wanted.
+    /// The directory for the pictures; nil if none are requested.
     fileprivate static let pictureFolder = ProcessInfo.processInfo.environment["APUS_IMAGES"]
 
     /// Saves a picture of the whole page at a width.

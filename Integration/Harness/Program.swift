@@ -105,7 +105,7 @@ final class Program: Sendable {
     /// Kills it and all that it has started, at once. `timeout` leads their process group.
     func killAll() { kill(-process, SIGKILL) }
 
-    /// What it has written so far.
+    /// The output so far.
     var outputSoFar: String { Self.contents(of: output) }
     var errorsSoFar: String { Self.contents(of: errors) }
 

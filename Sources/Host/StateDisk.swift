@@ -31,6 +31,7 @@ package struct StateDisk {
 
     /// An open file without a name.
     private func draft() -> Descriptor? {
+        // mkstemp(3) replaces the six letters at the end.
         var path = Array("\(directory)/.apus-doctor-XXXXXX".utf8CString)
         let number = mkstemp(&path)
         guard number >= 0 else { return nil }

@@ -4,7 +4,7 @@ import Transport
 
 @testable import Control
 
-/// What the page's server passes on to the daemons.
+/// Requests that the page's server passes on to the daemons.
 @Suite(.timeLimit(.minutes(2)))
 struct WebRelayTests {
     @Test func `each mount is listed`() async throws {

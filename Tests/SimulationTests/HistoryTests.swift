@@ -4,8 +4,8 @@ import Testing
 
 @testable import Engine
 
-/// Goal: a program that watches the tree learns of each change exactly once, whoever made it, also if it or
-/// the mount stops in between.
+/// Goal: a program that watches the tree learns of each change on either side exactly once, also if it
+/// or the mount stops in between.
 @Suite("The history of changes") struct HistoryTests {
     /// Returns the changes after a cursor so far, as `kind path`, and the cursor after them.
     private static func changes(

@@ -9,11 +9,14 @@ struct ConfirmDeletionsCommand: AsyncParsableCommand {
             If over 100 items and over a third of all are deleted on the remote at once, they stay \
             here until this command confirms the deletion. If as many are deleted here, they are \
             deleted on the remote after a minute, or at once by this command. `apus status` lists \
-            them. Complete files that are removed here stay in the trash for 30 days.
+            them. Complete files that are removed here because the remote has deleted them stay in \
+            the trash for 30 days.
 
             With --reject, all that is held comes back: what was deleted on the remote is sent to it \
             again, and what was deleted here appears here again. Files deleted on the remote whose \
-            bytes are not all on this machine stay held; they are named, and the exit status is 1.
+            bytes are not all on this machine stay held; they are named, and the exit status is 1. \
+            Deletions that were sent before so many were recognised cannot be undone: each is sent \
+            two seconds after it was made.
 
             EXAMPLES:
               apus confirm-deletions ~/Cloud

@@ -16,7 +16,7 @@ struct WatchCommand: AsyncParsableCommand {
 
             With --json, each line is an object with a cursor; --since continues after it, also \
             after the mount or this program was stopped. The last 100,000 changes are kept, from \
-            the first watch until a week without one. If some of the requested changes are not \
+            the first watch until a mount that begins a week after the last one. If some of the requested changes are not \
             known any more, the command fails.
 
             EXAMPLES:

@@ -14,7 +14,7 @@ package struct ChangeEvent: Codable, Hashable, Sendable {
     package var cursor: String
     /// nil in the first line, which has only the cursor, as the members below.
     package var change: Kind?
-    /// Where the change was made.
+    /// The side on which the change was made.
     package var side: Side?
     /// The path at that time, relative to the mount point.
     package var path: String?

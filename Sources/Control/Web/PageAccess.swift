@@ -20,7 +20,7 @@ struct PageAccess: Sendable {
         if let origin = fields[.origin], origin != "http://\(host)" {
             throw refusal("another site has sent it")
         }
-        // Who follows a link to the page has it opened by another site, without the token.
+        // A link to the page may be on another site, and has no token.
         if isForPage { return }
         if let site = fields[.secFetchSite], site != "same-origin", site != "none" {
             throw refusal("another site has sent it")

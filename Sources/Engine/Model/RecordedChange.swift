@@ -16,7 +16,7 @@ package struct RecordedChange: Hashable, Sendable {
         case conflict = 5
     }
 
-    /// Where a change was made. Stored by number.
+    /// The side on which a change was made. Stored by number.
     package enum Side: UInt8, CaseIterable, Sendable {
         case local = 0
         case remote = 1

@@ -38,7 +38,7 @@ extension Database {
     /// Begins to record changes.
     func beginHistory(named name: String, at now: Timestamp) throws {
         try run("DELETE FROM history")
-        // Without a row here, the positions would begin anew if a power cut undid the first ones.
+        // Keeps the positions from beginning anew if a power cut undoes the first changes.
         try run(
             """
             INSERT INTO sqlite_sequence SELECT 'history', 0
