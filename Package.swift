@@ -141,6 +141,7 @@ let package = Package(
             dependencies: [
                 "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "ProviderRclone",
                 "ProviderSupport", "Providers", "SystemCalls", "Transport", arguments, log,
+                .product(name: "TOMLKit", package: "TOMLKit"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             path: "Sources/Command",

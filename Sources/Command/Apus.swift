@@ -6,8 +6,6 @@ import Foundation
 /// The `apus` program.
 @main
 struct Apus: AsyncParsableCommand {
-    static let version = "0.1.0"
-
     static let configuration = CommandConfiguration(
         commandName: "apus",
         abstract: "Mounts cloud storage as a folder.",
@@ -24,13 +22,14 @@ struct Apus: AsyncParsableCommand {
               apus sync ~/Cloud/Photos
               apus unmount ~/Cloud
             """,
-        version: version,
+        version: ProgramVersion.text,
         subcommands: [
-            MountCommand.self, UnmountCommand.self, StatusCommand.self, WatchCommand.self,
-            WebCommand.self, SyncCommand.self, LsCommand.self, PinCommand.self, UnpinCommand.self,
-            EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
-            ConfirmDeletionsCommand.self, TrashCommand.self, LinkCommand.self, ApplyCommand.self,
-            StatesCommand.self, ForgetCommand.self, CheckCommand.self, DoctorCommand.self,
+            MountCommand.self, UnmountCommand.self, MountsCommand.self, StatusCommand.self,
+            WatchCommand.self, WebCommand.self, SyncCommand.self, LsCommand.self,
+            PinCommand.self, UnpinCommand.self, EvictCommand.self, RefreshCommand.self,
+            ResolveCommand.self, ConfirmDeletionsCommand.self, TrashCommand.self,
+            LinkCommand.self, ApplyCommand.self, StatesCommand.self, ForgetCommand.self,
+            CheckCommand.self, DoctorCommand.self,
         ])
 
     static func main() async {

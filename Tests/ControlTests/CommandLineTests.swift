@@ -33,7 +33,8 @@ struct CommandLineTests {
 
     @Test(arguments: [
         "mount", "unmount", "status", "watch", "web", "sync", "evict", "check", "link", "states",
-        "forget", "ls", "trash", "trash list", "trash restore", "apply", "doctor",
+        "forget", "ls", "trash", "trash list", "trash restore", "apply", "doctor", "mounts",
+        "mounts list", "mounts enable", "mounts disable",
     ])
     func `every command's help has examples`(command: String) async throws {
         let words = command.split(separator: " ").map(String.init)

@@ -35,7 +35,8 @@ struct MountHelperTests {
         ("rw", ""), ("ro", "--read-only"), ("read-only", "--read-only"),
         ("rw,noexec,nosuid,nodev,user=me", "--no-exec"),
         ("_netdev,nofail,noauto,x-systemd.automount,X-mount.mkdir,comment=a", ""),
-        ("defaults,users,owner,group,async,relatime,noatime", ""), ("exec,suid,dev", ""),
+        ("defaults,users,owner,group,async,relatime,noatime", ""), ("exec,suid,dev", "--exec"),
+        ("noexec,exec", "--no-exec --exec"), ("no_allow_other", "--no-allow-other"),
         ("allow_other,default_permissions", "--allow-other"),
         ("cache-size=20GiB,keep_free=5%", "--cache-size=20GiB --keep-free=5%"),
         (#"state-dir="/a,b",ro"#, "--state-dir=/a,b --read-only"),
@@ -58,14 +59,16 @@ struct MountHelperTests {
         let values = [
             "ca-file": "/f", "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
             "memory": "64MiB",
-            "offline": "wait", "refresh": "1m", "state-dir": "/s", "uid": "0", "umask": "027",
+            "offline": "wait", "refresh": "1m", "state-dir": "/s", "stop-timeout": "2m",
+            "uid": "0", "umask": "027",
         ]
         let manual = try String(contentsOfFile: Self.page, encoding: .utf8)
-        for name in try await Self.optionsOfMount() where name != "foreground" {
+        for name in try await MountOptionNames.inHelp() where name != "foreground" {
             let option = name + (values[name].map { "=\($0)" } ?? "")
             #expect(try await translation(of: option) == "--\(option)")
             let word = name.replacing("-", with: #"\-"#)
-            #expect(name == "contain-symlinks" || manual.contains(word), "\(name)")
+            #expect(
+                name == "contain-symlinks" || name == "exec" || manual.contains(word), "\(name)")
         }
     }
 
@@ -117,24 +120,4 @@ struct MountHelperTests {
 
     private static let page = URL(filePath: #filePath)
         .appending(path: "../../../packaging/man/mount.apus.8").standardized.path()
-
-    /// The names of the options that the help of `apus mount` shows, without dashes.
-    private static func optionsOfMount() async throws -> [String] {
-        struct Tool: Decodable { let command: Command }
-        struct Command: Decodable {
-            let commandName: String
-            let subcommands: [Command]?
-            let arguments: [Argument]?
-        }
-        struct Argument: Decodable {
-            struct Name: Decodable { let name: String }
-            let shouldDisplay: Bool
-            let preferredName: Name?
-        }
-        let help = try await Program.run([Program.apus, "--experimental-dump-help"])
-        let tool = try JSONDecoder().decode(Tool.self, from: Data(help.output.utf8))
-        let mount = try #require(tool.command.subcommands?.first { $0.commandName == "mount" })
-        return (mount.arguments ?? []).filter(\.shouldDisplay).compactMap(\.preferredName?.name)
-            .filter { $0 != "help" && $0 != "version" }
-    }
 }

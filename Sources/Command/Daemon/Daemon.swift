@@ -29,11 +29,12 @@ func runDaemon(
     let descriptorsMax = DescriptorLimit.raise()
     logger.debug("limit of descriptors", metadata: ["count": "\(descriptorsMax)"])
     let hooks = ShutdownHooks()
+    let manager = ServiceManager.takenFromEnvironment(isOurs: options.isForeground)
     do {
         do {
             try requireDescriptors(descriptorsMax, options)
             try await mountAndServe(
-                options, hooks: hooks, logger: logger, waitsFor: waitsFor, ready: ready)
+                options, manager, hooks: hooks, logger: logger, waitsFor: waitsFor, ready: ready)
         } catch {
             await hooks.run()
             throw error
@@ -59,14 +60,17 @@ private func requireDescriptors(_ count: UInt64, _ options: MountOptions) throws
 }
 
 private func mountAndServe(
-    _ options: MountOptions, hooks: ShutdownHooks, logger: Logger,
+    _ options: MountOptions, _ manager: ServiceManager, hooks: ShutdownHooks, logger: Logger,
     waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
     // Trapped before the mount exists; from then on, a signal means an orderly unmount.
     let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
     let folder = try await endingAtSignals(hooks) {
-        try await MountedEngine(options, hooks: hooks, logger: logger, waitsFor: waitsFor)
+        try await MountedEngine(options, hooks: hooks, logger: logger) { command in
+            manager.status("Waiting for \(command ?? "the remote")")
+            waitsFor(command)
+        }
     }
     // The folder holds the state directory by now, so the log is not another daemon's.
     let logKeeper = options.isForeground ? nil : DaemonLog.keepShort(in: options.stateDirectory)
@@ -76,9 +80,10 @@ private func mountAndServe(
         metadata: ["source": "\(options.source)", "mountPoint": "\(options.mountPoint)"])
     let notes = folder.notes
     for note in notes { logger.notice("mounting", metadata: ["note": "\(note)"]) }
-    try await serve(
-        folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)", signals: signals,
-        logger: logger, ready: { ready(notes) })
+    try await serve(folder, manager, signals: signals, logger: logger) {
+        manager.ready()
+        ready(notes)
+    }
 }
 
 /// Runs the steps before the mount, during which a signal ends the process.
@@ -107,27 +112,33 @@ private func endingAtSignals<Value: Sendable>(
 /// Runs the folder, its control socket and the signal handling side by side until the folder is
 /// unmounted.
 private func serve(
-    _ folder: MountedEngine, socketPath: String, signals: UnixSignalsSequence,
+    _ folder: MountedEngine, _ manager: ServiceManager, signals: UnixSignalsSequence,
     logger: Logger, ready: @escaping @Sendable () -> Void
 ) async throws {
+    let socketPath = "\(folder.options.stateDirectory)/\(SocketPath.name)"
     let server = ControlServer(service: folder, socketPath: socketPath, logger: logger)
     let (listening, isListening) = AsyncStream<Void>.makeStream()
+    let (usable, isUsable) = AsyncStream<Void>.makeStream()
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
             defer { isListening.finish() }
             try await server.run { isListening.yield() }
         }
-        group.addTask {
-            for await signal in signals {
-                logger.info("unmounting at a signal", metadata: ["signal": "\(signal)"])
-                await folder.unmountNow()
+        group.addTask { await unmount(folder, at: signals, manager, logger) }
+        if manager.isPresent {
+            group.addTask {
+                for await _ in usable {}
+                await folder.reportStatus(to: manager)
             }
         }
         // The socket comes first, since the mount reports its path. If it fails, `next()` below throws
         // the reason.
         if await listening.first(where: { _ in true }) != nil {
             group.addTask {
-                try await folder.run(usable: ready)
+                try await folder.run {
+                    ready()
+                    isUsable.finish()
+                }
                 throw FolderEnded()
             }
         }
@@ -140,6 +151,29 @@ private func serve(
             group.cancelAll()
             guard error is FolderEnded else { throw error }
         }
+    }
+}
+
+/// Unmounts at the first signal, after uploads if there is a time for them, and at the second one at once.
+private func unmount(
+    _ folder: MountedEngine, at signals: UnixSignalsSequence, _ manager: ServiceManager,
+    _ logger: Logger
+) async {
+    let limit =
+        folder.options.stopTimeout ?? (manager.isPresent ? ServiceManager.stopTimeout : .zero)
+    await withTaskGroup { group in
+        var isFirst = true
+        for await signal in signals {
+            logger.info("unmounting at a signal", metadata: ["signal": "\(signal)"])
+            if isFirst, limit > .zero {
+                group.addTask { await folder.unmount(uploadingFor: limit, manager) }
+            } else {
+                group.cancelAll()
+                await folder.unmountNow()
+            }
+            isFirst = false
+        }
+        group.cancelAll()
     }
 }
 

@@ -27,6 +27,8 @@ struct MountOptions: Sendable {
     let containsSymlinks: Bool
     /// A PEM file with the certificate authorities that replace the system's.
     let caFile: String?
+    /// How long SIGTERM waits for uploads; nil for the default.
+    let stopTimeout: Duration?
     /// Whether this process keeps its terminal; otherwise it writes to the log file.
     let isForeground: Bool
 
@@ -48,6 +50,9 @@ struct MountOptions: Sendable {
         if let umask = ownership.umask { arguments += ["--umask", String(umask, radix: 8)] }
         if !containsSymlinks { arguments.append("--no-contain-symlinks") }
         if let caFile { arguments += ["--ca-file", caFile] }
+        if let stopTimeout {
+            arguments += ["--stop-timeout", "\(Int(stopTimeout / .milliseconds(1)))ms"]
+        }
         return arguments + ["--", source, mountPoint]
     }
 }

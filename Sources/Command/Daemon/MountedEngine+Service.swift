@@ -17,7 +17,7 @@ extension MountedEngine {
 
     var about: About {
         About(
-            version: Apus.version, pid: getpid(), mountPoint: options.mountPoint,
+            version: ProgramVersion.text, pid: getpid(), mountPoint: options.mountPoint,
             source: options.source, stateDirectory: options.stateDirectory,
             since: since.withLock { $0 })
     }

@@ -2,7 +2,6 @@ import ArgumentParser
 import CLinux
 import Control
 import Foundation
-import Providers
 
 /// This program as the helper of mount(8) for the type `apus`, which it recognises by its name. Serves
 /// `mount -t apus` and lines of `/etc/fstab`.
@@ -56,22 +55,12 @@ enum MountHelper {
     private static func mount(
         _ arguments: MountHelperArguments, _ command: MountCommand
     ) async throws {
+        provideHome()
         // `mount -a` recognises a mount only if its line has the source as the table of mounts shows it.
-        guard !isMounted(arguments) else {
+        guard try !ConfiguredMounts.isMounted(command.request) else {
             return Console.complain("note: \(arguments.source) is already mounted there")
         }
-        provideHome()
         try await command.run()
-    }
-
-    /// Whether a living mount of the same source is at the mount point.
-    private static func isMounted(_ arguments: MountHelperArguments) -> Bool {
-        guard let table = try? MountTable.current(),
-            let path = try? MountLocator.resolve(arguments.mountPoint, in: table),
-            let mount = table.mount(at: path), mount.isApus, !MountLocator.isDead(path)
-        else { return false }
-        return MountLabel(parsing: mount.source, userID: nil).source
-            == (try? Source(parsing: arguments.source))?.description
     }
 
     /// Sets `HOME`, below which credentials are looked for: at boot, mount(8) runs without it, and root

@@ -12,20 +12,13 @@ struct MountHelperOption {
     /// nil for an option without `=`.
     private let value: String?
 
-    private static let flags: Set = [
-        "allow-other", "contain-symlinks", "no-contain-symlinks", "no-exec", "read-only",
-    ]
-    private static let withValues: Set = [
-        "ca-file", "cache-size", "gid", "keep-free", "memory", "offline", "refresh", "state-dir",
-        "uid", "umask",
-    ]
     private static let synonyms = ["ro": "read-only", "noexec": "no-exec"]
 
     /// Those of mount(8) and fstab(5), and of libfuse. Set-user-id programs and device files are always
     /// inert in a mount, the kernel always checks modes, and times of access are not kept.
     private static let ignored: Set = [
         "_netdev", "async", "atime", "auto", "comment", "default-permissions", "defaults", "dev",
-        "diratime", "exec", "group", "lazytime", "noatime", "noauto", "nodev", "nodiratime",
+        "diratime", "group", "lazytime", "noatime", "noauto", "nodev", "nodiratime",
         "nofail", "nogroup", "nolazytime", "noowner", "norelatime", "nostrictatime", "nosuid",
         "nouser", "nousers", "owner", "relatime", "rw", "strictatime", "suid", "user", "users",
     ]
@@ -40,15 +33,16 @@ struct MountHelperOption {
 
     var meaning: Meaning {
         let name = Self.synonyms[name] ?? name
-        switch value {
-        case nil where Self.flags.contains(name): return .word("--\(name)")
-        case let value? where Self.withValues.contains(name): return .word("--\(name)=\(value)")
-        case _ where Self.ignored.contains(name) || isComment: return .nothing
-        case nil where Self.withValues.contains(name):
+        guard let (option, isInverted) = MountOption.named(name) else {
+            return Self.ignored.contains(name) || isComment
+                ? .nothing : .unknown(why: "the option \(name) is unknown")
+        }
+        switch (value, option.form.isFlag) {
+        case (nil, true): return .word(option.word(isOn: !isInverted))
+        case (let value?, false): return .word(option.word(value: value))
+        case (nil, false):
             return .unknown(why: "the option \(name) needs a value, as in \(name)=…")
-        case _? where Self.flags.contains(name):
-            return .unknown(why: "the option \(name) takes no value")
-        default: return .unknown(why: "the option \(name) is unknown")
+        case (_?, true): return .unknown(why: "the option \(name) takes no value")
         }
     }
 

@@ -1,11 +1,4 @@
 import ArgumentParser
-import Control
-import Engine
-import Foundation
-import Host
-import Mount
-import ProviderSupport
-import Providers
 
 struct MountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -25,124 +18,47 @@ struct MountCommand: AsyncParsableCommand {
               apus mount 's3://bucket/prefix?endpoint=https://s3.example.org' ~/Cloud
               apus mount 's3://bucket?metadata=listing' ~/Cloud  # modes and times as listed
               apus mount rclone:drive:Photos ~/Cloud
+              apus mount photos  # a mount of the configuration file
             """)
 
     @Argument(
         help: """
             The source: folder:PATH, webdav+https://HOST/PATH, s3://BUCKET/PREFIX or \
-            rclone:REMOTE:PATH.
-            """)
+            rclone:REMOTE:PATH; or the name of a mount in the configuration file, see apus(5).
+            """,
+        completion: .configuredMounts)
     var source: String
 
-    @Argument(help: "An empty folder.", completion: .directory)
-    var mountpoint: String
+    @Argument(
+        help: "An empty folder. (default for a name: the path in the configuration file)",
+        completion: .directory)
+    var mountpoint: String?
 
     @Flag(help: "Stay in the foreground and log to standard error; Ctrl-C unmounts.")
     var foreground = false
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            The directory for the mount's state. (default: $XDG_STATE_HOME/apus/… or \
-            ~/.local/state/apus/…, for root /var/lib/apus/…)
-            """, valueName: "dir"),
-        completion: .directory)
-    var stateDir: String?
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            How many bytes local copies may take, such as 20GiB; at least 64MiB. (default: a tenth of \
-            the disk with the state directory, at most half of its free space)
-            """, valueName: "size"),
-        transform: parseCacheSize)
-    var cacheSize: UInt64?
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            The space that local copies leave free on the disk with the state directory, such as 20GiB or \
-            10%; only changes that are not uploaded yet take more. (default: 10%, at most 5GiB)
-            """, valueName: "size|percent"),
-        transform: parseKeepFree)
-    var keepFree: KeepFree = .standard
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            How much memory buffers and caches of the daemon may take, such as 128MiB; at least 16MiB. \
-            (default: 64MiB)
-            """, valueName: "size"),
-        transform: parseMemory)
-    var memory: MemoryBudget = .standard
-
-    @Flag(help: "Refuse all changes.")
-    var readOnly = false
-
-    @Flag(help: "Do not let programs in the folder be run.")
-    var noExec = false
-
-    @Option(
-        help: ArgumentHelp(
-            "Interval at which folders in use are checked for remote changes. (default: 30s)",
-            valueName: "time"),
-        transform: Duration.parse)
-    var refresh: Duration = .seconds(30)
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            What programs get that need the remote while it is out of reach: fail, an error at once; \
-            or wait, until it is back. (default: fail)
-            """, valueName: "fail|wait"),
-        completion: .list(["fail", "wait"]), transform: parseOffline)
-    var offline: OfflineBehavior = .fail
-
-    @Flag(help: "Give other users access, according to the files' modes.")
-    var allowOther = false
-
-    @Option(
-        help: ArgumentHelp(
-            "Show this owner for files of the user who mounts, as are all files of the remote.",
-            valueName: "user"),
-        transform: parseUser)
-    var uid: UInt32?
-
-    @Option(
-        help: ArgumentHelp(
-            "Show this group for files of the group of the user who mounts.", valueName: "group"),
-        transform: parseGroup)
-    var gid: UInt32?
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            Permission bits that no file is shown with, in octal. Files without permissions on the \
-            remote have all others from when they are first seen, such as 664 with 002. (default: \
-            these have 644, folders 755)
-            """, valueName: "mask"),
-        transform: parseUmask)
-    var umask: UInt32?
-
-    @Option(
-        help: ArgumentHelp(
-            "Trust the certificates in this PEM file instead of the system's.", valueName: "file"),
-        completion: .file())
-    var caFile: String?
-
-    @Flag(
-        inversion: .prefixedNo,
-        help: "Do not follow remote symbolic links that lead out of the mount.")
-    var containSymlinks = true
+    @OptionGroup var settings: MountSettings
 
     /// The pipe on which the daemon reports to the command that started it.
     @Option(help: .hidden)
     var readyDescriptor: Int32?
 
+    func validate() throws {
+        guard mountpoint == nil, !MountName.isName(source) else { return }
+        throw ValidationError("Missing expected argument '<mountpoint>'")
+    }
+
+    /// - Throws: `CommandFailure` for a wrong source or configuration file.
+    var request: MountRequest {
+        get throws { try MountRequest(source, on: mountpoint, settings) }
+    }
+
     func run() async throws {
         let report = StartReporter(descriptor: readyDescriptor)
         do {
-            let options = try mountOptions()
+            let request = try request
+            try await request.removeDeadMount()
+            let options = try request.options(isForeground: readyDescriptor == nil)
             if foreground || readyDescriptor != nil {
                 report.endWithParent()
                 try await runDaemon(options, waitsFor: { report.waits(for: $0) }) {
@@ -156,113 +72,5 @@ struct MountCommand: AsyncParsableCommand {
             // A daemon has already logged it.
             throw readyDescriptor == nil ? error : ExitCode.failure
         }
-    }
-
-    /// Returns the options after all checks that are possible before the start.
-    private func mountOptions() throws -> MountOptions {
-        let parsed = try parsedSource()
-        let table = try MountTable.current()
-        let resolved = try MountChecks.mountPoint(mountpoint, in: table)
-        let stateDirectory = try stateDirectory(of: parsed)
-        try MountChecks.separate(
-            source: parsed, mountPoint: resolved, stateDirectory: stateDirectory, in: table)
-        return MountOptions(
-            source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
-            cacheBytesMax: cacheSize, keepFree: keepFree, memory: memory, isReadOnly: readOnly,
-            allowsExecution: !noExec, refresh: refresh, offline: offline,
-            allowsOthers: allowOther, ownership: ownership, containsSymlinks: containSymlinks,
-            caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
-    }
-
-    private var ownership: ShownOwnership {
-        var ownership = ShownOwnership()
-        (ownership.userID, ownership.groupID, ownership.umask) = (uid, gid, umask)
-        return ownership
-    }
-
-    private func parsedSource() throws -> Source {
-        do {
-            return try Source(parsing: source)
-        } catch {
-            throw CommandFailure(
-                what: "mount \(Source.withoutSecrets(source))", why: error.problem,
-                remedy: error.remedy)
-        }
-    }
-
-    /// The state belongs to the source, and is the same for another mount point.
-    private func stateDirectory(of source: Source) throws -> String {
-        if let stateDir {
-            let path = Path.absolute(stateDir)
-            guard !path.hasSuffix(StateDirectory.removalSuffix) else {
-                throw CommandFailure(
-                    what: "use the state directory \(path)",
-                    why: "`apus forget` takes a directory with this name for a remainder",
-                    remedy: "choose a name without \(StateDirectory.removalSuffix) at its end")
-            }
-            return path
-        }
-        return try StateDirectory.defaultPath(
-            name: source.stateName, environment: ProcessInfo.processInfo.environment)
-    }
-
-    private static func parseCacheSize(_ text: String) throws -> UInt64 {
-        let bytes = try parseSize(text, example: "20GiB or 500MiB")
-        guard bytes >= CacheSize.bytesMin else {
-            throw ValidationError("\"\(text)\" is too small for a cache; give at least 64MiB")
-        }
-        return bytes
-    }
-
-    private static func parseKeepFree(_ text: String) throws -> KeepFree {
-        guard let keepFree = KeepFree(text) else {
-            throw ValidationError("\"\(text)\" is no space; write it like 20GiB or 10%")
-        }
-        return keepFree
-    }
-
-    private static func parseMemory(_ text: String) throws -> MemoryBudget {
-        let bytes = try parseSize(text, example: "64MiB or 1GiB")
-        guard bytes >= MemoryBudget.bytesMin else {
-            throw ValidationError("\"\(text)\" is too little memory; give at least 16MiB")
-        }
-        return MemoryBudget(bytes: min(bytes, MemoryBudget.bytesMax))
-    }
-
-    private static func parseSize(_ text: String, example: String) throws -> UInt64 {
-        guard let bytes = HumanSize.parse(text) else {
-            throw ValidationError("\"\(text)\" is not a size; write it like \(example)")
-        }
-        return bytes
-    }
-
-    private static func parseUser(_ text: String) throws -> UInt32 {
-        if let number = UInt32(text), number != .max { return number }
-        guard let user = getpwnam(text) else {
-            throw ValidationError("there is no user \"\(text)\"")
-        }
-        return user.pointee.pw_uid
-    }
-
-    private static func parseGroup(_ text: String) throws -> UInt32 {
-        if let number = UInt32(text), number != .max { return number }
-        guard let group = getgrnam(text) else {
-            throw ValidationError("there is no group \"\(text)\"")
-        }
-        return group.pointee.gr_gid
-    }
-
-    private static func parseUmask(_ text: String) throws -> UInt32 {
-        guard let mask = UInt32(text, radix: 8), mask <= 0o777 else {
-            throw ValidationError("\"\(text)\" is no mask; write octal digits like 027")
-        }
-        return mask
-    }
-
-    private static func parseOffline(_ text: String) throws -> OfflineBehavior {
-        guard let offline = OfflineBehavior(rawValue: text) else {
-            throw ValidationError("\"\(text)\" is not a choice; write fail or wait")
-        }
-        return offline
     }
 }

@@ -20,7 +20,9 @@ struct UnmountCommand: AsyncParsableCommand {
             """,
         aliases: ["umount"])
 
-    @Argument(help: "Where the folder is mounted.", completion: .directory)
+    @Argument(
+        help: "Where the folder is mounted, or its name in the configuration file.",
+        completion: .directory)
     var mountpoint: String
 
     @Flag(help: "Do not wait: changes stay queued and are sent by the next mount.")
@@ -36,7 +38,8 @@ struct UnmountCommand: AsyncParsableCommand {
     /// Limit for the daemon's last steps, after the uploads.
     private static let endTimeout: Duration = .seconds(30)
 
-    func run() async throws {
+    mutating func run() async throws {
+        mountpoint = ConfiguredMounts.path(for: mountpoint)
         let table = try MountTable.current()
         if try releaseUnmounted(table) { return }
         let place = try MountLocator.place(of: mountpoint, in: table)

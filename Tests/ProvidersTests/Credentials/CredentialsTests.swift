@@ -121,18 +121,37 @@ import Testing
         #expect(error?.description.contains("hush") == false)
     }
 
-    @Test(arguments: [".config/apus/config.toml", ".netrc"])
-    func `a file that others may open is refused, with what to do`(name: String) async throws {
+    private static let entry = """
+        [[credentials]]
+        source = "webdav+https://elsewhere"
+        bearer = "hush"
+        """
+
+    @Test(arguments: [
+        (".config/apus/config.toml", entry), (".netrc", "# machine host login a password b"),
+    ])
+    func `a file that others may open is refused, with what to do`(
+        name: String, text: String
+    ) async throws {
         for mode in [0o644, 0o640, 0o602] as [mode_t] {
-            try write(name, "# machine host login a password b", mode: mode)
+            try write(name, text, mode: mode)
             let error = await #expect(throws: SourceError.self) { try await find() }
             #expect(error?.description.contains("chmod 600") == true)
         }
     }
 
+    @Test func `a configuration file without credentials may be readable by others`() async throws {
+        try write(".netrc", "machine host login n password one")
+        try writeConfiguration("[mount.photos]\nsource = \"folder:/x\"\n", mode: 0o644)
+        #expect(try await find() == .password(user: "n", Secret("one")))
+        #expect(
+            try CredentialSearch().holdsCredentials(
+                configuration: folder.path(".config/apus/config.toml")) == false)
+    }
+
     @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
     func `a file of somebody else is refused`() async throws {
-        try writeConfiguration("")
+        try writeConfiguration(Self.entry)
         chown(folder.path(".config/apus/config.toml"), 12_345, 12_345)
         let error = await #expect(throws: SourceError.self) { try await find() }
         #expect(error?.description.contains("another user") == true)

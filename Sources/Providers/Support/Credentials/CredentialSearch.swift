@@ -31,15 +31,33 @@ package struct CredentialSearch: Sendable {
         normalised: (String) -> String?
     ) async throws(SourceError) -> Credentials? {
         if let found = try fromEnvironment(variables) { return found }
-        if let path = configurationFile, let text = try PrivateFile.text(at: path) {
-            let file = try CredentialsFile(
-                parsing: text, path: path, normalised: normalised)
-            if let entry = file.entry(for: source) { return try await entry.credentials(commands) }
+        if let path = configurationFile, let file = try PrivateFile(at: path) {
+            let entries = try Self.entries(of: file, path, normalised)
+            if let entry = entries.entry(for: source) {
+                return try await entry.credentials(commands)
+            }
         }
         if let path = netrcFile, let text = try PrivateFile.text(at: path) {
             return Netrc(parsing: text).credentials(for: host)
         }
         return nil
+    }
+
+    /// - Throws: Also if other users may access the file, unless it holds no credentials, but only mounts.
+    private static func entries(
+        of file: PrivateFile, _ path: String, _ normalised: (String) -> String?
+    ) throws(SourceError) -> CredentialsFile {
+        let entries = try CredentialsFile(parsing: file.text, path: path, normalised: normalised)
+        if let exposure = file.exposure, !entries.isEmpty { throw exposure }
+        return entries
+    }
+
+    /// Whether a configuration file holds credentials.
+    ///
+    /// - Throws: `.unavailable` if other users may access it then, or if it cannot be read.
+    package func holdsCredentials(configuration path: String) throws(SourceError) -> Bool {
+        guard let file = try PrivateFile(at: path) else { return false }
+        return try !Self.entries(of: file, path, { _ in nil }).isEmpty
     }
 
     /// `$XDG_CONFIG_HOME/apus/config.toml`, by default `~/.config/apus/config.toml`.

@@ -29,6 +29,8 @@ struct CredentialsFile {
 
     private var entries: [Entry] = []
 
+    var isEmpty: Bool { entries.isEmpty }
+
     /// - Parameters:
     ///   - path: For messages.
     ///   - normalised: See ``CredentialSearch``.
