@@ -7,7 +7,7 @@ SOURCES := Package.swift Sources Tests Integration $(if $(wildcard Benchmarks/*.
 RELEASE := swift build -c release --static-swift-stdlib $(SWIFTFLAGS)
 
 .PHONY: help setup build test soak soak-bugs demo images bench lint format clean
-.PHONY: install uninstall deb package-test
+.PHONY: install uninstall deb dist package-test
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,7 +31,10 @@ uninstall: ## Removes that; mounts and states stay
 deb: build ## Builds .build/packages/apus_*.deb, for the release of Debian or Ubuntu that runs here
 	@packaging/build-deb
 
-package-test: deb ## Installs the package in a new root of that release, mounts there, and removes it
+dist: build ## Packs what `make install` installs into .build/packages/apus-*.tar.xz
+	@packaging/build-dist
+
+package-test: deb dist ## Tries the package and the archive in a new root of that release
 	@packaging/test-deb
 
 test: ## Runs all tests, mounted ones JOBS=… at a time; ends with "N passed, N failed"

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 /// `make install` with the program of these tests, below a `DESTDIR`.
@@ -36,7 +37,9 @@ struct InstallTests {
                 "/usr/share/bash-completion/completions/apus",
                 "/usr/share/zsh/site-functions/_apus",
                 "/usr/share/fish/vendor_completions.d/apus.fish",
-                "/usr/share/doc/apus/LICENSE",
+                "/usr/share/doc/apus/LICENSE", "/usr/share/doc/apus/examples/config.toml",
+                "/usr/share/man/man5/apus.5", "/usr/lib/systemd/user/apus@.service",
+                "/usr/lib/systemd/system/apus-mount@.service",
             ] {
                 #expect(files.contains(file))
             }
@@ -44,6 +47,21 @@ struct InstallTests {
             #expect(help.hasPrefix("Usage: mount.apus"))
             try make("uninstall", into: root)
             #expect(try self.files(in: root) == [])
+        }
+    }
+
+    @Test func `the archive of make dist holds the same files`() throws {
+        try withInstallation { root in
+            let files = try files(in: root)
+            try Program.require(
+                Self.project + "packaging/build-dist",
+                environment: [
+                    "APUS": Apus.path, "PREFIX": "/usr", "OUTPUT": "\(root)/out", "XZ_OPT": "-0",
+                ])
+            let archives = try Files.names(in: "\(root)/out")
+            #expect(archives.count == 1 && archives[0].hasPrefix("apus-"), "\(archives)")
+            let list = try Program.require("tar", "-tf", "\(root)/out/\(archives[0])")
+            #expect(list.split(separator: "\n").map { "/\($0)" }.sorted() == files)
         }
     }
 
@@ -67,6 +85,43 @@ struct InstallTests {
         }
     }
 
+    @Test func `the example of the configuration file is valid`() throws {
+        try withInstallation { root in
+            try Program.require("mkdir", "-p", "\(root)/config/apus")
+            let example = "\(root)/usr/share/doc/apus/examples/config.toml"
+            try Program.require("cp", example, "\(root)/config/apus/config.toml")
+            let result = try Apus.run(
+                ["mounts"], environment: ["XDG_CONFIG_HOME": "\(root)/config"])
+            result.expectSuccess()
+            #expect(result.output.contains("photos: not mounted"), "\(result)")
+        }
+    }
+
+    /// Verified as systemd itself reads them, without running it.
+    @Test(.enabled(if: Self.canVerify, "there is no systemd-analyze"))
+    func `the units are valid, and start the installed program`() throws {
+        try withInstallation { root in
+            for (manager, template) in [("user", "apus@"), ("system", "apus-mount@")] {
+                let unit = "\(root)/usr/lib/systemd/\(manager)/\(template).service"
+                let text = String(decoding: try Files.read(unit), as: UTF8.self)
+                #expect(text.contains("\nExecStart=/usr/bin/apus mount --foreground %i\n"))
+                // The program is not where the unit will find it.
+                let copy = "\(root)/\(template)photos.service"
+                let here = text.replacing("/usr/bin/apus", with: "\(root)/usr/bin/apus")
+                try Files.write(Array(here.utf8), to: copy)
+                let result = try Program.run(
+                    "systemd-analyze", "verify", "--man=no", "--\(manager)", copy,
+                    environment: ["XDG_RUNTIME_DIR": root])
+                result.expectSuccess()
+                #expect(!result.errors.contains(template), "\(result)")
+            }
+        }
+    }
+
+    private static var canVerify: Bool {
+        (try? Program.run("which", "systemd-analyze").status) == 0
+    }
+
     /// The names of all commands, from the help.
     private static func commands() throws -> [Substring] {
         let lines = try Apus.run("--help").output.split(separator: "\n")
@@ -80,17 +135,27 @@ struct InstallTests {
         ("apus unm", "unmount"), ("apus sync --time", "--timeout"), ("apus apply se", "sepia"),
         ("apus mount --offline wa", "wait"), ("apus trash res", "restore"),
         ("apus ls @/alph", "@/alpha"), ("apus unmount @/alph", "@/alpha"),
+        ("apus mount phot", "photos"), ("apus mounts enable phot", "photos"),
     ])
     func `shells complete commands, options, filters and paths`(
         line: String, completion: String
     ) throws {
         try withInstallation { root in
             try Files.makeDirectory("\(root)/alpha")
+            try Program.require("mkdir", "-p", "\(root)/config/apus")
+            let mount = "[mount.photos]\nsource = \"folder:/x\"\npath = \"/y\"\n"
+            try Files.write(Array(mount.utf8), to: "\(root)/config/apus/config.toml")
+            let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+            // The scripts ask the program for names of mounts.
+            let environment = [
+                "XDG_CONFIG_HOME": "\(root)/config", "PATH": "\(root)/usr/bin:\(path)",
+            ]
             let (line, completion) = (
                 line.replacing("@", with: root), completion.replacing("@", with: root)
             )
             for (shell, script) in Self.shells where hasProgram(shell) {
-                let result = try Program.run(shell, "-c", script, root, line)
+                let result = try Program.run(
+                    shell, "-c", script, root, line, environment: environment)
                 #expect(result.status == 0, "\(result)")
                 let words = result.output.split(whereSeparator: \.isWhitespace)
                     .map { $0.hasSuffix("/") ? $0.dropLast() : $0 }
