@@ -84,7 +84,10 @@ package final class HTTPTransport: Sendable {
             shared.post(.cancel(transfer))
         }
         log(transfer, outcome, since: start)
-        if case .success(let answer) = outcome { learn(from: answer, to: request) }
+        if case .success(let answer) = outcome {
+            options.onAnswer(answer.response)
+            learn(from: answer, to: request)
+        }
         return try outcome.get()
     }
 

@@ -21,6 +21,8 @@ package struct TransportOptions: Sendable {
     /// The longest time without a byte in the body of a request, or in an answer with file content,
     /// including the wait for it.
     package var contentStallMax: Duration = .seconds(30)
+    /// Receives each answer, refusals included.
+    package var onAnswer: @Sendable (HTTPResponse) -> Void = { _ in }
     /// Logs each request at trace level, and failed ones at debug level, without secrets.
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
 

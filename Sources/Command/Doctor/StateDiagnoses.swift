@@ -59,13 +59,46 @@ enum StateDiagnoses {
 
     private static var credentials: [Diagnosis] {
         let search = CredentialSearch()
-        return [search.configurationFile, search.netrcFile].compactMap(\.self).compactMap { path in
-            do throws(SourceError) {
-                guard try PrivateFile.text(at: path) != nil else { return nil }
+        let configuration = diagnosis(of: search.configurationFile) { (path) throws(SourceError) in
+            try search.holdsCredentials(configuration: path)
+        }
+        let netrc = diagnosis(of: search.netrcFile) { (path) throws(SourceError) in
+            try PrivateFile.text(at: path) != nil
+        }
+        return [configuration, netrc].compactMap(\.self) + others
+    }
+
+    /// Files of other programs, which do not insist on their permissions.
+    private static var others: [Diagnosis] {
+        let environment = ProcessInfo.processInfo.environment
+        let home = environment["HOME"] ?? ""
+        let configuration = environment["XDG_CONFIG_HOME"] ?? "\(home)/.config"
+        let paths = [
+            environment["AWS_SHARED_CREDENTIALS_FILE"] ?? "\(home)/.aws/credentials",
+            environment["RCLONE_CONFIG"] ?? "\(configuration)/rclone/rclone.conf",
+        ]
+        return paths.compactMap { path in
+            var status = stat()
+            guard stat(path, &status) == 0 else { return nil }
+            guard status.st_mode & 0o077 != 0 else {
                 return .good("credentials", "only this user can read \(path)")
-            } catch {
-                return .bad("credentials", error.problem, remedy: error.remedy)
             }
+            return .bad(
+                "credentials", "other users may open \(path)",
+                remedy: "restrict it with `chmod 600 \(path)`")
+        }
+    }
+
+    /// - Parameter holdsSecrets: Throws if it does, and others may read them.
+    private static func diagnosis(
+        of path: String?, _ holdsSecrets: (_ path: String) throws(SourceError) -> Bool
+    ) -> Diagnosis? {
+        guard let path else { return nil }
+        do throws(SourceError) {
+            guard try holdsSecrets(path) else { return nil }
+            return .good("credentials", "only this user can read \(path)")
+        } catch {
+            return .bad("credentials", error.problem, remedy: error.remedy)
         }
     }
 }

@@ -22,6 +22,8 @@ package struct ProviderEnvironment: Sendable {
     /// Receives the thing waited for while a source is opened, unless it is the remote itself:
     /// `credential_process of the profile "work"`; nil once the wait is over.
     package var waitsFor: @Sendable (String?) -> Void = { _ in }
+    /// Whether a property of the source's root may be set and removed, to find out whether the server keeps it.
+    package var mayTryProperties = true
     /// Remembers secrets while the source is opened again and again.
     package var secrets = SecretMemory()
     /// Registers work to do before the process ends, whether or not the source could be opened, since

@@ -95,7 +95,9 @@ struct WebDAVConnector {
         guard let root, root.isCollection else {
             throw ProviderError(.wrongKind, "it is not a collection", remedy: "check the path")
         }
-        if !server.keepsProperties { server.keepsProperties = await keepsProperties(client) }
+        if !server.keepsProperties, world.mayTryProperties {
+            server.keepsProperties = await keepsProperties(client)
+        }
         if server.replacing == .conditionally { server.uploads = try await uploads(client) }
         return server
     }
