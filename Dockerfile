@@ -1,4 +1,5 @@
-# Builds Apus on a Swift image and runs it on a slim Debian with only the libraries it needs.
+# Builds the Debian package on a Swift image, and installs it on a slim Debian, with just the libraries that
+# it depends on.
 #
 #   docker build -t apus .
 #   docker run --rm --device /dev/fuse --cap-add SYS_ADMIN -v /srv/cloud:/cloud apus
@@ -6,27 +7,25 @@
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libcurl4-openssl-dev libfuse3-dev libsqlite3-dev libssl-dev libvips-dev libxml2-dev \
-        pkg-config \
+        binutils dpkg-dev git libcurl4-openssl-dev libfuse3-dev libsqlite3-dev libssl-dev \
+        libvips-dev libxml2-dev make pkg-config python3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /apus
 # The dependencies first: they change less often than the sources.
 COPY Package.* ./
 RUN swift package resolve
 COPY . .
-RUN swift build -c release --product apus --static-swift-stdlib \
-    && install -D --strip .build/release/apus /out/usr/local/bin/apus
+# Without the repository, which tells author and date otherwise.
+RUN DEBFULLNAME=Apus DEBEMAIL=apus@localhost SOURCE_DATE_EPOCH=$(date +%s) make deb
 
 FROM debian:bookworm-slim
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends \
-        ca-certificates fuse3 libcurl4 libfuse3-3 libsqlite3-0 libssl3 libvips42 libxml2 tini \
+RUN --mount=type=bind,from=build,source=/apus/.build/packages,target=/packages \
+    apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates tini /packages/apus_*.deb \
     && rm -rf /var/lib/apt/lists/* \
     && mkdir -p /cloud /mnt/apus
-COPY --from=build /out/ /
-COPY LICENSE /usr/local/share/doc/apus/LICENSE
 # What is not uploaded yet lives here; without a volume it goes with the container.
 VOLUME /var/lib/apus
-# `tini` passes SIGTERM on, so that `docker stop` lets the daemon unmount.
+# `tini` passes SIGTERM on, so that `docker stop` lets the daemon upload and unmount.
 ENTRYPOINT ["tini", "--", "apus"]
-CMD ["mount", "folder:/cloud", "/mnt/apus", "--foreground", "--state-dir", "/var/lib/apus/cloud"]
+CMD ["mount", "folder:/cloud", "/mnt/apus", "--foreground", "--stop-timeout", "50s", "--state-dir", "/var/lib/apus/cloud"]
