@@ -69,7 +69,7 @@ class Bench:
             make_file(f"{native}/large", self.sizes.large)
         if "random" in names:
             make_file(f"{native}/huge", self.sizes.huge)
-        if "find" in names:
+        if names & {"find", "find-store-times"}:
             works.make_tree(f"{native}/tree", self.sizes.files, self.sizes.directories)
         if "git" in names:
             works.make_repository(self.path("repository"), self.sizes.cloned)
@@ -103,7 +103,12 @@ class Bench:
                 for name in work.remotes:
                     if name not in self.remotes:
                         continue
-                    fitting = [peer for peer in self.peers if name in peer.remotes]
+                    times = getattr(work, "times", None)
+                    fitting = [
+                        peer
+                        for peer in self.peers
+                        if name in peer.remotes and (times != "store" or peer.has_store_times)
+                    ]
                     first = number % max(1, len(fitting))
                     for peer in fitting[first:] + fitting[:first]:
                         yield number, work, peer, self.remotes[name]
@@ -159,7 +164,7 @@ class Bench:
                 proxy = Proxy(self.proxy, remote.port, *options)
                 scope.add(proxy.stop)
             directory = self.path(f"mount-{self.serial}")
-            mount = Mount(peer, remote, proxy.port if proxy else None, directory)
+            mount = Mount(peer, remote, proxy.port if proxy else None, directory, work)
             scope.add(mount.stop)
             session = works.Session(self, system, mount.point, remote, mount, proxy)
             if proxy:

@@ -73,6 +73,7 @@ def figures(sizes):
         ("random-total", f"{random}: together", "s", less),
         ("random-bytes", f"{random}: fetched", "MiB", less, everywhere(16)),
         ("find-cold", f"{find}, cold", "s", less, {"webdav": 1.5, "s3": 3}),
+        ("find-store-times", f"{find}, cold, times of the store", "s", less),
         ("find-warm", f"{find}, warm", "ms", beside, everywhere(1.3), NATIVE),
         ("small-local", f"{small}: local", "files/s", more | beside, everywhere(4000)),
         ("small-remote", f"{small}: all remote", "s", less, everywhere(1.5)),

@@ -26,7 +26,10 @@ class Mount:
     # Seconds for its start, and for its end before it is killed.
     patience = (60, 10)
 
-    def __init__(self, peer, remote, port, directory):
+    def __init__(self, peer, remote, port, directory, work=None):
+        # Of the files that it shows: "file" for their own, "store" for those of S3's listings; None
+        # for those of the program's advice.
+        self.times = getattr(work, "times", None)
         self.peer, self.point = peer, os.path.join(directory, "mount")
         self.cache = os.path.join(directory, "cache")
         self.directory = directory
@@ -76,7 +79,7 @@ class Mount:
 class Apus:
     """Apus as it is installed, without options."""
 
-    remotes = ("webdav", "s3", "folder")
+    remotes, has_store_times = ("webdav", "s3", "folder"), True
 
     def __init__(self, program, name="apus"):
         self.program, self.name = os.path.abspath(program), name
@@ -92,6 +95,8 @@ class Apus:
             source = f"webdav+http://127.0.0.1:{port}/"
         elif remote.name == "s3":
             source = f"s3://{remote.bucket}/?endpoint=http://127.0.0.1:{port}&region=us-east-1"
+            if mount.times == "store":
+                source += "&metadata=listing"
             environment |= remote.environment
         else:
             source = f"folder:{remote.folder}"
@@ -107,16 +112,17 @@ class Rclone:
     """`rclone mount` as its pages on mount and S3 advise.
 
     Full caching with parallel chunks of 4 MiB, as for fast object stores and high latency; fast
-    fingerprints and the server's times on S3, which save a request for each file; more transfers
+    fingerprints and the server's times on S3, which save a request for each file (but in the work
+    that wants the files' own); more transfers
     and S3 parts at once; a directory cache that is valid for long. Written files are uploaded after
     half a second, as by Apus, instead of five.
     """
 
     name = "rclone"
-    remotes = ("webdav", "s3")
+    remotes, has_store_times = ("webdav", "s3"), True
     options = """--vfs-cache-mode full --vfs-read-chunk-streams 16 --vfs-read-chunk-size 4M
         --vfs-fast-fingerprint --vfs-write-back 500ms --dir-cache-time 1h --transfers 32 --checkers 32""".split()
-    s3_options = "--use-server-modtime --s3-upload-concurrency 16 --s3-chunk-size 16M".split()
+    s3_options = "--s3-upload-concurrency 16 --s3-chunk-size 16M".split()
 
     def version(self):
         return run([tool("rclone"), "version"]).split()[1].removeprefix("v")
@@ -128,12 +134,10 @@ class Rclone:
         arguments += ["--rc", "--rc-addr", address, "--rc-no-auth"]
         if remote.name == "s3":
             environment = remote.rclone_environment(port)
-            return [
-                *arguments,
-                *self.s3_options,
-                f"remote:{remote.bucket}",
-                mount.point,
-            ], environment
+            if mount.times != "file":
+                arguments.append("--use-server-modtime")
+            arguments += [*self.s3_options, f"remote:{remote.bucket}", mount.point]
+            return arguments, environment
         environment = {
             "RCLONE_CONFIG": os.path.join(mount.directory, "none"),
             "RCLONE_CONFIG_REMOTE_TYPE": "webdav",
@@ -155,7 +159,7 @@ class S3fs:
     """s3fs as its manual advises, with a cache on disk and a large one of attributes."""
 
     name = "s3fs"
-    remotes = ("s3",)
+    remotes, has_store_times = ("s3",), False
     options = """use_path_request_style parallel_count=30 multireq_max=30 multipart_size=10
         max_stat_cache_size=200000 stat_cache_expire=3600 enable_noobj_cache""".split()
 

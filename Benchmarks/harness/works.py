@@ -112,9 +112,9 @@ class Random:
 
 
 class Find:
-    """Walks a tree and looks at each file's size."""
+    """Walks a tree and looks at each file's size; the mount shows the files' own times."""
 
-    name, remotes = "find", ("webdav", "s3")
+    name, remotes, times = "find", ("webdav", "s3"), "file"
 
     def run(self, session):
         thousands = session.sizes.files / 1000
@@ -138,6 +138,16 @@ class Find:
         if output.count("\n") != session.sizes.files:
             raise Failure(f"find shows {output.count(chr(10))} of {session.sizes.files} files")
         return seconds
+
+
+class FindStoreTimes(Find):
+    """The same with the times of the store, which its listings have."""
+
+    name, remotes, times = "find-store-times", ("s3",), "store"
+
+    def run(self, session):
+        if not session.is_native:
+            session.record("find-store-times", self.walk(session))
 
 
 class Small:
@@ -321,7 +331,18 @@ class Start:
 
 WORKS = {
     work.name: work
-    for work in (Read(), Random(), Find(), Small(), Write(), Git(), Tar(), Remove(), Start())
+    for work in (
+        Read(),
+        Random(),
+        Find(),
+        FindStoreTimes(),
+        Small(),
+        Write(),
+        Git(),
+        Tar(),
+        Remove(),
+        Start(),
+    )
 }
 
 
