@@ -44,6 +44,23 @@ extension MountedTests {
             return relay.count(.fromServer) - before
         }
 
+        private struct Report: Decodable {
+            struct Downloads: Decodable {
+                var program: String
+                var bytes: Int
+                var files: Int
+            }
+
+            var programs: [Downloads]
+        }
+
+        /// - Returns: The programs that have had bytes fetched, as `apus status --who` tells.
+        private static func programs(_ folder: MountedFolder) throws -> [Report.Downloads] {
+            let text = try Program.require(Apus.path, "status", folder.point, "--who", "--json")
+            let reports = try JSONDecoder().decode([Report].self, from: Data(text.utf8))
+            return try #require(reports.first).programs
+        }
+
         @Test func `get the beginnings of files that they read, and others what they need`()
             async throws
         {
@@ -53,6 +70,10 @@ extension MountedTests {
                 let scanned = try Self.read([scanner, "-c", "4096"], folder, relay)
                 print("a scanner: \(scanned) bytes of \(Self.count * Self.size)")
                 #expect(scanned < Self.count * Self.perFile)
+                let told = try Self.programs(folder)
+                #expect(told.map(\.program) == ["gdk-pixbuf-thumbnailer"])
+                #expect(told.first?.files == Self.count)
+                #expect(told.first.map { $0.bytes <= scanned && $0.bytes > 0 } == true)
                 for number in 0..<Self.count {
                     #expect(
                         try Files.read(folder.local("\(number)"))

@@ -43,11 +43,15 @@ final class ObjectStore: Sendable {
     }
 
     /// Starts a server, and ends it after `body` whatever happens.
+    ///
+    /// - Parameter notifications: A URL to which SeaweedFS sends its notifications, and their token.
     static func with<Value>(
-        _ kind: Kind, isolation: isolated (any Actor)? = #isolation,
+        _ kind: Kind, notifications: (url: String, token: String)? = nil,
+        isolation: isolated (any Actor)? = #isolation,
         _ body: (ObjectStore) async throws -> Value
     ) async throws -> Value {
         let store = try ObjectStore(kind)
+        try notifications.map(store.configure)
         defer { store.remove() }
         try store.start()
         defer { store.stop() }
@@ -60,6 +64,17 @@ final class ObjectStore: Sendable {
         ports = try LocalSocket.freePorts(8)
         port = ports[0]
         for name in ["data", "run"] { try Files.makeDirectory("\(base)/\(name)") }
+    }
+
+    private func configure(_ notifications: (url: String, token: String)) throws {
+        let text = """
+            [notification.webhook]
+            enabled = true
+            endpoint = "\(notifications.url)"
+            bearer_token = "\(notifications.token)"
+            backoff_seconds = 1
+            """
+        try Files.write(Array(text.utf8), to: "\(base)/run/notification.toml")
     }
 
     // MARK: Other clients
@@ -190,7 +205,8 @@ final class ObjectStore: Sendable {
     func restart() throws { try start() }
 
     private func launch() throws -> Program {
-        let output = ["sh", "-c", "exec \"$0\" \"$@\" >\(base)/run/log 2>&1"]
+        // SeaweedFS looks for notification.toml in its working directory.
+        let output = ["sh", "-c", "cd \(base)/run && exec \"$0\" \"$@\" >log 2>&1"]
         switch kind {
         case .seaweedFS:
             let identity = """

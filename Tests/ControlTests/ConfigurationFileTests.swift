@@ -136,7 +136,8 @@ struct ConfigurationFileTests {
         let values = [
             "ca-file": "/f", "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
             "memory": "64MiB", "offline": "wait", "refresh": "1m", "state-dir": "/s",
-            "stop-timeout": "2m", "uid": "0", "umask": "027",
+            "stop-timeout": "2m", "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",
+            "webhook-token-file": "/t",
         ]
         let flags: Set = ["allow-other", "contain-symlinks", "exec", "read-only"]
         let names = try await MountOptionNames.inHelp().filter { $0 != "foreground" }

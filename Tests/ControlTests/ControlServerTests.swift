@@ -165,6 +165,13 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `the programs that had files fetched are told`() async throws {
+        try await ServerFixture.run(FakeMount()) { server in
+            let report = try await server.client.programs()
+            #expect(report == Sample.programs)
+        }
+    }
+
     @Test func `a watch passes on the changes after a cursor, and a refusal`() async throws {
         let service = FakeMount()
         try await ServerFixture.run(service) { server in

@@ -121,6 +121,11 @@ final class FakeMount: MountService {
         return report
     }
 
+    func programs() async throws(ControlError) -> ProgramsReport {
+        if let refusal = state.withLock(\.refusal) { throw refusal }
+        return Sample.programs
+    }
+
     func statusChanges() -> AsyncStream<Void> { changes.stream }
 
     func changes(
@@ -262,6 +267,17 @@ enum Sample {
 
     static let change = ChangeEvent(
         cursor: "h.2", change: .moved, side: .remote, path: "b c", from: "a", time: start)
+
+    static let programs = ProgramsReport(
+        mountPoint: "/mnt/cloud",
+        programs: [
+            ProgramDownloads(
+                program: "thumb er", bytes: 5 << 20, files: 3,
+                largest: [
+                    ProgramDownloads.File(path: "a b", bytes: 4 << 20),
+                    ProgramDownloads.File(path: "c", bytes: 1 << 19),
+                ]), ProgramDownloads(program: "apus", bytes: 1, files: 0, largest: []),
+        ])
 
     static let report = StatusReport(
         mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",

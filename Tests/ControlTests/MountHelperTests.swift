@@ -60,7 +60,8 @@ struct MountHelperTests {
             "ca-file": "/f", "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
             "memory": "64MiB",
             "offline": "wait", "refresh": "1m", "state-dir": "/s", "stop-timeout": "2m",
-            "uid": "0", "umask": "027",
+            "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",
+            "webhook-token-file": "/t",
         ]
         let manual = try String(contentsOfFile: Self.page, encoding: .utf8)
         for name in try await MountOptionNames.inHelp() where name != "foreground" {

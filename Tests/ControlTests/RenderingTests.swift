@@ -481,4 +481,18 @@ struct RenderingTests {
         event.path = "b c/d"
         #expect(event.isBelow(paths) == isBelow)
     }
+
+    @Test func `programs are told with their largest files`() {
+        #expect(
+            Sample.programs.text(columns: nil) == """
+                thumb er: 5.0 MiB of 3 files
+                  4.0 MiB  a b
+                  512 KiB  c
+                  and 1 other
+                apus: 1 B of 0 files
+                """)
+        #expect(
+            ProgramsReport(mountPoint: "/m", programs: []).text(columns: nil)
+                == "No program has had anything fetched in the last hour.")
+    }
 }

@@ -6,15 +6,16 @@ import Testing
     @Test(arguments: [
         "python3\0/usr/bin/own\0file\0", "python3\0-u\0own\0", "/bin/bash\0./updatedb\0",
     ])
-    func `are scripts with their names`(text: String) {
-        #expect(Scanners(and: ["own"]).isScript(text))
+    func `are scripts with their names`(text: String) throws {
+        let script = try #require(RunningProgram.script(in: text))
+        #expect(["own", "updatedb"].contains(script))
     }
 
     @Test(arguments: [
         "", "python3\0", "own\0other\0", "python3\0-c\0print()\0own\0", "sh\0/own/x\0",
     ])
     func `are not others that mention them`(text: String) {
-        #expect(!Scanners(and: ["own"]).isScript(text))
+        #expect(RunningProgram.script(in: text) != "own")
     }
 
     @Test func `do not include other programs, or none`() {

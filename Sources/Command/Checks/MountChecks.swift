@@ -1,6 +1,7 @@
 import Control
 import Engine
 import Foundation
+import ProviderSupport
 import Providers
 import SystemCalls
 
@@ -51,6 +52,49 @@ enum MountChecks {
                 what: what, why: "the source and the state directory \(stateDirectory) overlap",
                 remedy: "choose a state directory outside of \(folder) with --state-dir")
         }
+    }
+
+    /// - Returns: nil without an address.
+    /// - Throws: `CommandFailure` for a source whose stores send no notifications, and if there is no
+    ///   secret that only its owner can read.
+    static func webhook(
+        _ address: WebhookAddress?, tokenFile: String?, source: Source
+    ) throws -> MountOptions.Webhook? {
+        guard let address else {
+            guard let tokenFile else { return nil }
+            throw CommandFailure(
+                what: "use the secret in \(tokenFile)",
+                why: "there is no address for notifications",
+                remedy: "give it with --webhook HOST:PORT")
+        }
+        let what = "take notifications at \(address)"
+        guard source.takesNotifications else {
+            throw CommandFailure(
+                what: what, why: "only the stores of s3: sources send notifications",
+                remedy: "leave --webhook out")
+        }
+        guard let tokenFile = tokenFile.map(Path.absolute) else {
+            throw CommandFailure(
+                what: what, why: "there is no secret by which they are known to be genuine",
+                remedy: "make one with 'openssl rand -hex 32 >FILE; chmod 600 FILE', and give "
+                    + "--webhook-token-file FILE")
+        }
+        let text: String?
+        do {
+            text = try PrivateFile.text(at: tokenFile)
+        } catch {
+            throw CommandFailure(what: what, why: error.problem, remedy: error.remedy)
+        }
+        guard let text, let token = WebhookToken(text) else {
+            throw CommandFailure(
+                what: what,
+                why: text == nil
+                    ? "there is no \(tokenFile)"
+                    : "\(tokenFile) holds no secret of at least \(WebhookToken.bytesMin) characters "
+                        + "without blanks",
+                remedy: "make one with 'openssl rand -hex 32 >FILE; chmod 600 FILE'")
+        }
+        return MountOptions.Webhook(address: address, tokenFile: tokenFile, token: token)
     }
 
     /// Free bytes that a database needs to start, and to record that a disk is full.

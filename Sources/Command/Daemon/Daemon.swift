@@ -80,7 +80,12 @@ private func mountAndServe(
         metadata: ["source": "\(options.source)", "mountPoint": "\(options.mountPoint)"])
     let notes = folder.notes
     for note in notes { logger.notice("mounting", metadata: ["note": "\(note)"]) }
-    try await serve(folder, manager, signals: signals, logger: logger) {
+    let control = ControlServer(
+        service: folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)", logger: logger)
+    let servers: [(any DaemonServer)?] = [control, folder.webhook(options)]
+    try await serve(
+        folder, by: servers.compactMap(\.self), manager, signals: signals, logger: logger
+    ) {
         manager.ready()
         ready(notes)
     }
@@ -109,20 +114,23 @@ private func endingAtSignals<Value: Sendable>(
     }
 }
 
-/// Runs the folder, its control socket and the signal handling side by side until the folder is
-/// unmounted.
+/// Runs the folder, its servers and the signal handling side by side until the folder is unmounted.
 private func serve(
-    _ folder: MountedEngine, _ manager: ServiceManager, signals: UnixSignalsSequence,
-    logger: Logger, ready: @escaping @Sendable () -> Void
+    _ folder: MountedEngine, by servers: [any DaemonServer], _ manager: ServiceManager,
+    signals: UnixSignalsSequence, logger: Logger, ready: @escaping @Sendable () -> Void
 ) async throws {
-    let socketPath = "\(folder.options.stateDirectory)/\(SocketPath.name)"
-    let server = ControlServer(service: folder, socketPath: socketPath, logger: logger)
-    let (listening, isListening) = AsyncStream<Void>.makeStream()
     let (usable, isUsable) = AsyncStream<Void>.makeStream()
     try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask {
-            defer { isListening.finish() }
-            try await server.run { isListening.yield() }
+        // They come first, since the mount reports the path of the control socket. If one fails, `next()`
+        // below throws the reason.
+        var isListening = true
+        for server in servers where isListening {
+            let (listening, listens) = AsyncStream<Void>.makeStream()
+            group.addTask {
+                defer { listens.finish() }
+                try await server.run { listens.yield() }
+            }
+            isListening = await listening.first(where: { _ in true }) != nil
         }
         group.addTask { await unmount(folder, at: signals, manager, logger) }
         if manager.isPresent {
@@ -131,9 +139,7 @@ private func serve(
                 await folder.reportStatus(to: manager)
             }
         }
-        // The socket comes first, since the mount reports its path. If it fails, `next()` below throws
-        // the reason.
-        if await listening.first(where: { _ in true }) != nil {
+        if isListening {
             group.addTask {
                 try await folder.run {
                     ready()

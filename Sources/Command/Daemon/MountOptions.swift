@@ -1,3 +1,4 @@
+import Control
 import Engine
 import Host
 import Mount
@@ -29,6 +30,8 @@ struct MountOptions: Sendable {
     let caFile: String?
     /// How long SIGTERM waits for uploads; nil for the default.
     let stopTimeout: Duration?
+    /// The address at which the store's notifications are taken; nil for none.
+    let webhook: Webhook?
     /// Whether this process keeps its terminal; otherwise it writes to the log file.
     let isForeground: Bool
 
@@ -53,6 +56,17 @@ struct MountOptions: Sendable {
         if let stopTimeout {
             arguments += ["--stop-timeout", "\(Int(stopTimeout / .milliseconds(1)))ms"]
         }
+        if let webhook {
+            arguments += ["--webhook", "\(webhook.address)"]
+            arguments += ["--webhook-token-file", webhook.tokenFile]
+        }
         return arguments + ["--", source, mountPoint]
+    }
+
+    /// A server for notifications.
+    struct Webhook: Sendable {
+        let address: WebhookAddress
+        let tokenFile: String
+        let token: WebhookToken
     }
 }

@@ -6,6 +6,24 @@ import Synchronization
 // The downloads of the control API in terms of the engine.
 
 extension MountedEngine {
+    /// The files that are named of each program.
+    private static let filesMax = 3
+
+    func programs() async throws(ControlError) -> ProgramsReport {
+        let programs = try await onEngine { () throws(EngineError) in
+            try engine.downloads.programs(filesMax: Self.filesMax)
+        }
+        return ProgramsReport(
+            mountPoint: options.mountPoint,
+            programs: programs.map { program in
+                ProgramDownloads(
+                    program: program.name, bytes: program.bytes, files: program.fileCount,
+                    largest: program.largest.map {
+                        ProgramDownloads.File(path: $0.path, bytes: $0.bytes)
+                    })
+            })
+    }
+
     func download(_ paths: [String]) -> AsyncThrowingStream<DownloadProgress, any Error> {
         stream { report in
             let clock = SystemClock()

@@ -20,6 +20,8 @@ final class MountedEngine: MountService {
     let notes: [String]
     /// How many bytes local copies may take.
     let cacheBytesMax: UInt64
+    /// Receives the notifications of the store; nil if none are expected.
+    let notifications: NotificationInbox?
     private let session: FuseSession
     private let pools: DaemonPools
     private let store: Store
@@ -40,6 +42,7 @@ final class MountedEngine: MountService {
     ) async throws {
         self.options = options
         self.logger = logger
+        notifications = options.webhook.map { _ in NotificationInbox() }
         let clock = SystemClock()
         do {
             let source = try Source(parsing: options.source)
@@ -61,6 +64,7 @@ final class MountedEngine: MountService {
                     clock: clock,
                     transport: HTTPTransport(Self.transport(options, source: source)),
                     logger: logger)
+                world.notifications = notifications
                 world.waitsFor = waitsFor
                 world.atEnd = { hooks.add($0) }
                 let opened = try await SourceOpening(source, world, store: store).open()

@@ -45,6 +45,8 @@ struct MountOption: Sendable {
         MountOption("stop-timeout", .text, \.stopTimeout),
         MountOption("uid", .number, \.uid),
         MountOption("umask", .text, \.umask),
+        MountOption("webhook", .text, \.webhook),
+        MountOption("webhook-token-file", .path, \.webhookTokenFile),
     ]
 
     private static let inversion = "no-"

@@ -59,7 +59,10 @@ struct MountRequest {
             offline: settings.offline ?? .fail, allowsOthers: settings.allowOther ?? false,
             ownership: settings.ownership, containsSymlinks: settings.containSymlinks ?? true,
             caFile: try settings.caFile.map(MountChecks.readable),
-            stopTimeout: settings.stopTimeout, isForeground: isForeground)
+            stopTimeout: settings.stopTimeout,
+            webhook: try MountChecks.webhook(
+                settings.webhook, tokenFile: settings.webhookTokenFile, source: source),
+            isForeground: isForeground)
     }
 
     /// Takes away a mount of the same name whose daemon has died, as a service that is started again has to:

@@ -119,6 +119,24 @@ struct MountSettings: ParsableArguments {
         transform: parseTimeOrZero)
     var stopTimeout: Duration?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Take the notifications that the store of an s3: source sends about its bucket, as POST \
+            requests to http://HOST:PORT/notifications, so that changes of others show at once.
+            """, valueName: "host:port"),
+        transform: parseWebhook)
+    var webhook: WebhookAddress?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The file with the secret that these requests carry, as a bearer token or as the password of \
+            any user; only its owner may have access to it.
+            """, valueName: "file"),
+        completion: .file())
+    var webhookTokenFile: String?
+
     var ownership: ShownOwnership {
         var ownership = ShownOwnership()
         (ownership.userID, ownership.groupID, ownership.umask) = (uid, gid, umask)
@@ -192,6 +210,14 @@ extension MountSettings {
             throw ValidationError("\"\(text)\" is not a time; write it like 30s or 5m")
         }
         return duration
+    }
+
+    private static func parseWebhook(_ text: String) throws -> WebhookAddress {
+        guard let address = WebhookAddress(text) else {
+            throw ValidationError(
+                "\"\(text)\" is not an address; write it like 127.0.0.1:8399 or [::1]:8399")
+        }
+        return address
     }
 
     private static func parseOffline(_ text: String) throws -> OfflineBehavior {

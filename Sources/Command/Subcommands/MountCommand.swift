@@ -17,6 +17,7 @@ struct MountCommand: AsyncParsableCommand {
               apus mount webdav+https://cloud.example.org/dav ~/Cloud
               apus mount 's3://bucket/prefix?endpoint=https://s3.example.org' ~/Cloud
               apus mount 's3://bucket?metadata=listing' ~/Cloud  # modes and times as listed
+              apus mount s3://bucket ~/Cloud --webhook 127.0.0.1:8399 --webhook-token-file token
               apus mount rclone:drive:Photos ~/Cloud
               apus mount photos  # a mount of the configuration file
             """)

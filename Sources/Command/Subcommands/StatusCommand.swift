@@ -19,6 +19,7 @@ struct StatusCommand: AsyncParsableCommand {
               apus status ~/Cloud/Photos/a.jpg
               apus status ~/Cloud --json
               apus status ~/Cloud --watch
+              apus status ~/Cloud --who
             """)
 
     @Argument(help: "Files and folders, with everything below.", completion: .file())
@@ -34,6 +35,10 @@ struct StatusCommand: AsyncParsableCommand {
             """)
     var json = false
 
+    @Flag(
+        help: "Show the programs that have had files fetched in the last hour, and of which files.")
+    var who = false
+
     @Flag(help: "Show changes until interrupted.")
     var watch = false
 
@@ -44,10 +49,14 @@ struct StatusCommand: AsyncParsableCommand {
         guard !watch || path.count <= 1 else {
             throw ValidationError("--watch takes one path")
         }
+        guard !who || path.count <= 1 && !watch && !all else {
+            throw ValidationError("--who takes one mount, and neither --watch nor --all")
+        }
     }
 
     func run() async throws {
         let daemons = try Daemons()
+        if who { return try await showPrograms(daemons) }
         if watch, !path.isEmpty || !daemons.mountPoints.isEmpty { return try await watch(daemons) }
         defer { if path.isEmpty { showWaitingStates() } }
         if path.isEmpty && daemons.mountPoints.isEmpty {
@@ -60,6 +69,19 @@ struct StatusCommand: AsyncParsableCommand {
         }
         if json { return try Console.printJSON(reports) }
         reports.forEach { Console.printLine(text($0)) }
+    }
+
+    private func showPrograms(_ daemons: Daemons) async throws {
+        var reports: [ProgramsReport] = []
+        for target in try daemons.targets(ofPathsOrAll: path) {
+            reports.append(try await target.client.programs())
+        }
+        if json { return try Console.printJSON(reports) }
+        if reports.isEmpty { return Console.printLine("No mounts.") }
+        for report in reports {
+            if reports.count > 1 { Console.printLine("\(report.mountPoint):") }
+            Console.printLine(report.text(columns: Self.columns))
+        }
     }
 
     private func text(_ report: StatusReport) -> String {

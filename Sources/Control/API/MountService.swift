@@ -26,6 +26,9 @@ package protocol MountService: Sendable {
         _ path: String, after position: Int64, limit: Int
     ) async throws(ControlError) -> ListPage
 
+    /// Returns the programs that have had bytes of files fetched in the last hour.
+    func programs() async throws(ControlError) -> ProgramsReport
+
     /// Yields at once, and then whenever the result of ``status(below:limit:)`` may have changed.
     /// Several changes may be combined; the stream ends when the daemon stops.
     func statusChanges() -> AsyncStream<Void>

@@ -30,6 +30,10 @@ package struct ControlClient: Sendable {
         return try await answer(to: request(.get, path, timeout: Self.answerTimeout))
     }
 
+    package func programs() async throws(ControlError) -> ProgramsReport {
+        try await answer(to: request(.get, "programs", timeout: Self.answerTimeout))
+    }
+
     /// Calls `each` with one page after the other; see ``MountService/list(_:after:limit:)``.
     package func list(
         _ path: String, each: (ListPage) -> Void

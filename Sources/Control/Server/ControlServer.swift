@@ -12,7 +12,7 @@ import SystemCalls
 ///
 /// Only the daemon's own user and root have access: the socket has mode 0600, and the user of every
 /// connection is checked before any of its bytes are read.
-package struct ControlServer: Sendable {
+package struct ControlServer: DaemonServer {
     private let service: any MountService
     private let socketPath: String
     private let logger: Logger

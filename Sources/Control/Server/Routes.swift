@@ -33,6 +33,7 @@ struct Routes: Sendable {
         }
         v1.get("list") { request, _ in try Response.json(await list(request)) }
         v1.get("status/watch") { request, _ in try await watch(request) }
+        v1.get("programs") { _, _ in try Response.json(await service.programs()) }
         v1.get("changes") { request, _ in try await changes(request) }
         post("sync", to: v1, sync)
         post("evict", to: v1, evict)

@@ -12,9 +12,6 @@ package struct PageToken: Sendable {
 
     /// Whether an `Authorization` header has this token; takes the same time for each wrong token.
     func isIn(authorization: String?) -> Bool {
-        let expected = Array("Bearer \(text)".utf8)
-        let given = Array((authorization ?? "").utf8)
-        guard given.count == expected.count else { return false }
-        return zip(given, expected).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+        SecretText.isEqual(authorization ?? "", "Bearer \(text)")
     }
 }

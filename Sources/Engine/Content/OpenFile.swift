@@ -103,6 +103,9 @@ final class OpenFile: Sendable {
         return mayHaveSetID.exchange(false, ordering: .acquiringAndReleasing)
     }
 
+    /// Whether bytes have to be fetched before all of it can be read.
+    var isMissingBytes: Bool { state.withLock { $0.stored != .whole && !$0.isWhole } }
+
     /// Size and time while the file may be being written; otherwise nil, as the database has them.
     var writtenState: (size: UInt64, modified: Timestamp)? {
         state.withLock { $0.isMarkedWriting ? ($0.size, $0.modified) : nil }

@@ -30,11 +30,14 @@ struct ReadPositions {
         /// The more a reader has read from the start of a file, the likelier it goes on to the end.
         private var trustedBytes: UInt64 {
             guard start == 0 else { return 4 * bytesRead }
+            // The kernel's own read-ahead may have read most of it.
+            if bytesRead < ReadPositions.doubtedBytes { return 2 * bytesRead }
             return 8 * bytesRead * min(max(1, bytesRead / ReadPositions.doubtedBytes), 4)
         }
     }
 
-    /// Up to twice as many bytes read in order may be the head of a file that is not needed as a whole.
+    /// Up to twice as many bytes read in order may be the head of a file that is not needed as a whole; and
+    /// of fewer than these, a program may have asked for a quarter.
     private static let doubtedBytes: UInt64 = 512 << 10
     /// The bytes fetched ahead even of a slow reader.
     private static let pacedBytesMin: UInt64 = 4 << 20

@@ -6,8 +6,9 @@ extension Engine {
 package struct DownloadRequests: Sendable {
     fileprivate let engine: Engine
 
+    var store: Store { engine.store }
+    var downloader: Downloader { engine.transfer.downloader }
     private var pins: Pins { engine.local.pins }
-    private var downloader: Downloader { engine.transfer.downloader }
 
     /// The files fetched side by side: so few that the requests of programs find a place at the remote.
     private static var filesMax: Int { 2 }

@@ -68,13 +68,18 @@ extension Engine {
     /// - Parameters:
     ///   - truncating: POSIX: `O_TRUNC`.
     ///   - clearsSetID: As of ``write(_:_:at:clearsSetID:)``, for a truncation.
+    ///   - program: Returns the name of the program that opens it; called only if bytes are missing.
     /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` if the
     ///   remote has another version, or no file: the kernel then looks the name up again.
     package func open(
-        _ inode: InodeNumber, access: FileAccess, truncating: Bool, clearsSetID: Bool = false
+        _ inode: InodeNumber, access: FileAccess, truncating: Bool, clearsSetID: Bool = false,
+        by program: () -> String? = { nil }
     ) throws(Blocked) {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
         let file = try local.content.retainToOpen(inode, toEmpty: truncating)
+        if !truncating, file.isMissingBytes, let program = program() {
+            transfer.downloader.ledger.withLock { $0.noteOpen(of: inode, by: program) }
+        }
         do throws(Blocked) {
             if !truncating { try requireVersion(of: file, for: access) }
             if access != .write { return try requireKind(of: file) }

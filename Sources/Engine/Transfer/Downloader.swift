@@ -15,6 +15,8 @@ struct Downloader: Sendable {
     let demanded = DemandedPieces()
     /// The bytes fetched since the start.
     let received = Locked<UInt64>(0)
+    /// The same by program.
+    let ledger = Locked(DownloadLedger())
 
     /// Returns once the part of `range` that lies within the file is local.
     ///
@@ -289,8 +291,19 @@ struct Downloader: Sendable {
     ) async throws(ProviderError) {
         let rest = piece.begin()
         guard !rest.isEmpty else { return }
-        try await gate.read(
-            key, range: rest, etag: etag, into: CountingSink(sink: piece, received: received))
+        let sink = CountingSink(sink: piece, received: received)
+        defer { note(sink.bytes, of: piece) }
+        try await gate.read(key, range: rest, etag: etag, into: sink)
+    }
+
+    private func note(_ bytes: UInt64, of piece: FetchedPiece) {
+        guard bytes > 0 else { return }
+        let isOwn = piece.reason == .pin || piece.reason == .change
+        let (inode, now) = (piece.file.inode, clock.uptime)
+        ledger.withLock { ledger in
+            let program = isOwn ? DownloadingProgram.daemon : ledger.opener(of: inode)
+            ledger.note(bytes, of: inode, for: program, at: now)
+        }
     }
 
     /// Returns once the remote has sent the first bytes of the known version, or for a writer all of

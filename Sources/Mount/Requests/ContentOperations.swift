@@ -12,12 +12,13 @@ extension fuse_lowlevel_ops {
             let mode = FileAccess(openFlags: flags)
             let isScan = mode == .read && request.server.scanners.contain(request.reply.thread)
             let access = isScan ? .scan : mode
+            let thread = request.reply.thread
             let clearsSetID = flags & apus_clears_set_id != 0
             request.server.readAhead.applyOnce()
             request.serve { (engine, inode) throws(Blocked) in
                 try engine.open(
                     inode, access: access, truncating: flags & O_TRUNC != 0,
-                    clearsSetID: clearsSetID)
+                    clearsSetID: clearsSetID, by: { RunningProgram(thread)?.name })
             } answer: { request, _ in
                 request.answerOpened(access, flags: flags)
             }

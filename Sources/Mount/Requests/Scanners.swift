@@ -13,8 +13,6 @@ package struct Scanners: Sendable {
         "raw-thumbnailer", "dcraw-thumbnailer", "exe-thumbnailer",
     ]
 
-    private static let interpreters = ["python", "perl", "ruby", "node", "bash", "dash", "gjs"]
-
     private let names: Set<String>
 
     /// - Parameter others: Names beside ``standard``, of executable files, without their directories, or
@@ -27,29 +25,10 @@ package struct Scanners: Sendable {
     ///
     /// - Parameter thread: See ``Reply/thread``.
     func contain(_ thread: pid_t) -> Bool {
-        guard thread > 0, let program = Self.program(of: thread) else { return false }
-        if names.contains(program) { return true }
-        guard Self.interpreters.contains(where: program.hasPrefix) else { return false }
-        return isScript(readText("/proc/\(thread)/cmdline") ?? "")
+        RunningProgram(thread).map(contain) ?? false
     }
 
-    /// - Parameter text: The content of `/proc/PID/cmdline`: the arguments of an interpreter, each with a
-    ///   NUL at its end.
-    func isScript(_ text: String) -> Bool {
-        let script = text.split(separator: "\0").dropFirst().first { !$0.hasPrefix("-") }
-        return script?.split(separator: "/").last.map { names.contains(String($0)) } ?? false
-    }
-
-    /// The name of the executable file.
-    private static func program(of thread: pid_t) -> String? {
-        withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
-            let bytes = buffer.bindMemory(to: CChar.self)
-            guard let start = bytes.baseAddress else { return nil }
-            let count = readlink("/proc/\(thread)/exe", start, bytes.count)
-            guard count > 0 else { return nil }
-            let path = buffer[..<count]
-            let name = path.lastIndex(of: UInt8(ascii: "/")).map { path[($0 + 1)...] } ?? path
-            return String(decoding: name, as: UTF8.self)
-        }
+    func contain(_ program: RunningProgram) -> Bool {
+        names.contains(program.executable) || program.script.map(names.contains) ?? false
     }
 }

@@ -14,13 +14,18 @@ package final class S3Provider: Provider {
     let tree: S3Tree
     let probe: S3ConditionProbe
     let leftUploads: S3LeftUploads
+    /// nil if no notifications are expected.
+    let feed: S3Feed?
     private let directories: S3Directories
     private let writer: S3Writer
     private let attributeWriter: S3AttributeWriter
     private let mover: S3Mover
     private let remover: S3Remover
 
-    init(_ client: S3Client) throws(SystemError) {
+    /// - Parameter notifications: Those that the store sends about the bucket.
+    init(
+        _ client: S3Client, notifications: NotificationInbox? = nil
+    ) throws(SystemError) {
         traits = ProviderTraits(
             name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
             transfersMax: 64, queriesMax: 256, movesDirectoriesAtOnce: false,
@@ -28,6 +33,9 @@ package final class S3Provider: Provider {
             trustsListings: client.settings.trustsListings, keepsChecksums: true,
             extendedAttributes: S3Attributes.space)
         tree = S3Tree(client)
+        feed =
+            notifications == nil
+            ? nil : S3Feed(bucket: client.settings.bucket, keys: tree.keys)
         leftUploads = S3LeftUploads(client: client)
         probe = S3ConditionProbe(client, leftUploads: leftUploads)
         let rules = S3KeyRules(keys: tree.keys, probe: probe)
@@ -39,6 +47,9 @@ package final class S3Provider: Provider {
         attributeWriter = S3AttributeWriter(tree: tree, directories: directories, copier: copier)
         remover = S3Remover(tree: tree, directories: directories, probe: probe)
         mover = S3Mover(tree: tree, directories: directories, copier: copier, remover: remover)
+        if let feed {
+            notifications?.open { body throws(NotificationError) in try feed.take(body) }
+        }
     }
 
     /// Checks that the bucket exists and may be listed.

@@ -117,7 +117,7 @@ package struct S3Source: SourceForm, Hashable {
         _ client: S3Client, at endpoint: S3Endpoint, _ world: ProviderEnvironment
     ) async throws(SourceError) -> S3Provider {
         do {
-            let provider = try S3Provider(client)
+            let provider = try S3Provider(client, notifications: world.notifications)
             if try await !provider.check(), !settings.prefix.bytes.isEmpty {
                 world.note(
                     "there is nothing below \"\(settings.prefix)\" in the bucket "
@@ -163,6 +163,8 @@ package struct S3Source: SourceForm, Hashable {
         default: return error.explained
         }
     }
+
+    package var takesNotifications: Bool { true }
 
     package func extendedAttributeSpace(bytesMax: Int) -> ExtendedAttributeSpace {
         S3Attributes.space

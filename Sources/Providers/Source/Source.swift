@@ -61,6 +61,9 @@ package struct Source: Sendable {
     /// The absolute path of a local folder; nil for other sources.
     package var localFolder: String? { form.localFolder }
 
+    /// Whether its stores can send notifications of changes, see ``NotificationInbox``.
+    package var takesNotifications: Bool { form.takesNotifications }
+
     /// How many requests of a kind a host of this kind serves side by side without harm, before it is
     /// known how many are best.
     package var requestsAtFirst: Int { form.requestsAtFirst }

@@ -19,6 +19,8 @@ package struct ProviderEnvironment: Sendable {
     package var knownRoot: String?
     /// Receives it if the store tells its root from another one in the same place.
     package var foundRoot: @Sendable (String) -> Void = { _ in }
+    /// Receives the notifications that the store sends; nil if none are expected.
+    package var notifications: NotificationInbox?
     /// Receives the thing waited for while a source is opened, unless it is the remote itself:
     /// `credential_process of the profile "work"`; nil once the wait is over.
     package var waitsFor: @Sendable (String?) -> Void = { _ in }

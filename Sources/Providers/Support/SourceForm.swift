@@ -7,6 +7,7 @@ package protocol SourceForm: Sendable {
     var stateName: String { get }
     var localFolder: String? { get }
     var requestsAtFirst: Int { get }
+    var takesNotifications: Bool { get }
 
     func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider
 
@@ -18,6 +19,7 @@ package protocol SourceForm: Sendable {
 extension SourceForm {
     package var localFolder: String? { nil }
     package var requestsAtFirst: Int { 8 }
+    package var takesNotifications: Bool { false }
 
     package func extendedAttributeSpace(bytesMax: Int) -> ExtendedAttributeSpace {
         ExtendedAttributeSpace(bytesMax: bytesMax, bytes: \.byteCount)
