@@ -1,4 +1,5 @@
-package import Glibc
+import CLinux
+import Glibc
 
 /// The text of a small file, with the owner and the permissions that it had when it was read.
 package struct SmallFile: Sendable {
@@ -12,9 +13,9 @@ package struct SmallFile: Sendable {
     package static let bytesMax = 1 << 20
 
     package let text: String
-    package let ownerID: uid_t
+    package let ownerID: UInt32
     /// The permission bits.
-    package let mode: mode_t
+    package let mode: UInt32
 
     /// - Returns: nil if there is no such file.
     package init?(at path: String) throws(Failure) {
