@@ -127,6 +127,7 @@ struct ConfigurationFileTests {
                 == "apus: mount photo: no mount has this name, only photos, work; did you mean photos?\n"
         )
         #expect(try await apus("mount", "zzz").complaint.contains("[mount.zzz] to \(file)"))
+        #expect(try await apus("mount", "a b").complaint.contains("a name has at most 64 letters"))
     }
 
     /// Goal: an option that `apus mount` gets later is not forgotten here.
@@ -176,6 +177,13 @@ struct ConfigurationFileTests {
             of: "[defaults]\npath = \"/x\"", line: 2, naming: "[defaults] has the unknown key")
         try await expectRefusal(
             of: start + "mount.photos.nonsense = 1", line: 4, naming: "unknown key \"mount\"")
+    }
+
+    @Test func `the lines are right with a byte order mark and line ends of Windows`() async throws
+    {
+        let text = "\u{FEFF}" + Self.start + "read-only = 5"
+        try await expectRefusal(
+            of: text.replacing("\n", with: "\r\n"), line: 4, naming: "neither true nor false")
     }
 
     @Test func `values of a wrong type are refused with their lines`() async throws {

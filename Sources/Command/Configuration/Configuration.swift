@@ -38,6 +38,7 @@ struct Configuration {
                 ? "there are no named mounts in \(places)"
                 : "no mount has this name, only \(names.joined(separator: ", "))",
             remedy: near.map { "did you mean \($0)?" }
+                ?? (MountName.isValid(name) ? nil : MountName.rule)
                 ?? "add [mount.\(name)] to \(files[0]) (man 5 apus), or give a source as in folder:PATH"
         )
     }

@@ -17,6 +17,8 @@ struct TOMLOutline {
 
     init(_ text: String) {
         rest = text[...].utf8
+        // A byte order mark
+        if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest.removeFirst(3) }
         var table: [String] = []
         while let byte = skipBlank() {
             let start = line
