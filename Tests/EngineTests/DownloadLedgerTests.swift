@@ -19,13 +19,13 @@ import Testing
 
     @Test func `the last program that opens a file is remembered`() {
         var ledger = DownloadLedger()
-        #expect(ledger.opener(of: inode(5)) == DownloadingProgram.unknown)
+        #expect(ledger.opener(of: inode(5)) == DownloadLedger.unknown)
         ledger.noteOpen(of: inode(5), by: "a")
         ledger.noteOpen(of: inode(5), by: "b")
         for number in 0..<5_000 { ledger.noteOpen(of: inode(Int64(1_000 + number)), by: "c") }
         #expect(ledger.opener(of: inode(5)) == "b")
         for number in 0..<5_000 { ledger.noteOpen(of: inode(Int64(1_000 + number)), by: "c") }
-        #expect(ledger.opener(of: inode(5)) == DownloadingProgram.unknown, "memory is bounded")
+        #expect(ledger.opener(of: inode(5)) == DownloadLedger.unknown, "memory is bounded")
     }
 
     @Test func `bytes of an hour ago do not count`() {

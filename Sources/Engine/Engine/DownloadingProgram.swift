@@ -7,18 +7,13 @@ package struct DownloadingProgram: Hashable, Sendable {
         package var bytes: UInt64
     }
 
-    /// The name of its executable file or script.
+    /// The name of its executable file or script, or one of those of ``DownloadLedger``.
     package var name: String
     package var bytes: UInt64
     /// The number of files, without those that were too many to tell apart.
     package var fileCount: Int
     /// The files with the most bytes that still have a name, in descending order.
     package var largest: [File]
-
-    /// Stands for the daemon's own work: pins, `apus download`, and bytes that a change needs.
-    package static let daemon = "apus"
-    /// Stands for programs that the system does not tell of.
-    package static let unknown = "unknown"
 }
 
 extension DownloadRequests {
@@ -27,7 +22,7 @@ extension DownloadRequests {
     /// - Parameter filesMax: The number of files named for each.
     package func programs(filesMax: Int) throws(EngineError) -> [DownloadingProgram] {
         let now = downloader.clock.uptime
-        let ledger = downloader.ledger.withLock { $0.files(at: now) }
+        let ledger = downloader.fetched.programs.withLock { $0.files(at: now) }
         return try completed { () throws(Blocked) in
             try store.read { database in
                 try ledger.map { name, files in

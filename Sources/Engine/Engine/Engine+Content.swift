@@ -78,7 +78,7 @@ extension Engine {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
         let file = try local.content.retainToOpen(inode, toEmpty: truncating)
         if !truncating, file.isMissingBytes, let program = program() {
-            transfer.downloader.ledger.withLock { $0.noteOpen(of: inode, by: program) }
+            transfer.downloader.fetched.programs.withLock { $0.noteOpen(of: inode, by: program) }
         }
         do throws(Blocked) {
             if !truncating { try requireVersion(of: file, for: access) }

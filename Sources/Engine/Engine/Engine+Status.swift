@@ -183,7 +183,7 @@ extension Engine {
     package var bytesSent: UInt64 { transfer.progress.sentBytes.withLock(\.total) }
 
     /// The bytes of files that have been fetched since the start.
-    package var bytesReceived: UInt64 { transfer.downloader.received.withLock { $0 } }
+    package var bytesReceived: UInt64 { transfer.downloader.fetched.total.withLock { $0 } }
 
     /// Makes everything at or below an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {

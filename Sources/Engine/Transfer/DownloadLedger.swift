@@ -18,6 +18,10 @@ struct DownloadLedger {
     static let filesMax = 1_000
     /// Stands for programs that were too many to tell apart.
     static let others = "other programs"
+    /// Stands for the daemon's own work: pins, `apus download`, and bytes that a change needs.
+    static let daemon = "apus"
+    /// Stands for programs that the system does not tell of.
+    static let unknown = "unknown"
 
     private var spans: [Span] = []
     /// The last program that has opened each file, and those of some time ago.
@@ -33,7 +37,7 @@ struct DownloadLedger {
 
     /// Returns the program for which bytes of a file are fetched.
     func opener(of inode: InodeNumber) -> String {
-        openers[inode] ?? formerOpeners[inode] ?? DownloadingProgram.unknown
+        openers[inode] ?? formerOpeners[inode] ?? Self.unknown
     }
 
     /// Records bytes that have arrived.

@@ -13,10 +13,7 @@ struct Downloader: Sendable {
     let wholeFileCheck: WholeFileCheck
     let changes: Signal
     let demanded = DemandedPieces()
-    /// The bytes fetched since the start.
-    let received = Locked<UInt64>(0)
-    /// The same by program.
-    let ledger = Locked(DownloadLedger())
+    let fetched = FetchedBytes()
 
     /// Returns once the part of `range` that lies within the file is local.
     ///
@@ -291,7 +288,7 @@ struct Downloader: Sendable {
     ) async throws(ProviderError) {
         let rest = piece.begin()
         guard !rest.isEmpty else { return }
-        let sink = CountingSink(sink: piece, received: received)
+        let sink = CountingSink(sink: piece, received: fetched.total)
         defer { note(sink.bytes, of: piece) }
         try await gate.read(key, range: rest, etag: etag, into: sink)
     }
@@ -300,8 +297,8 @@ struct Downloader: Sendable {
         guard bytes > 0 else { return }
         let isOwn = piece.reason == .pin || piece.reason == .change
         let (inode, now) = (piece.file.inode, clock.uptime)
-        ledger.withLock { ledger in
-            let program = isOwn ? DownloadingProgram.daemon : ledger.opener(of: inode)
+        fetched.programs.withLock { ledger in
+            let program = isOwn ? DownloadLedger.daemon : ledger.opener(of: inode)
             ledger.note(bytes, of: inode, for: program, at: now)
         }
     }
