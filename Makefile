@@ -31,7 +31,7 @@ uninstall: ## Removes that; mounts and states stay
 deb: build ## Builds .build/packages/apus_*.deb, for the release of Debian or Ubuntu that runs here
 	@packaging/build-deb
 
-dist: build ## Packs what `make install` installs into .build/packages/apus-*.tar.xz
+dist: build ## Packs what `make install` installs into .build/packages/apus-*.tar.gz
 	@packaging/build-dist
 
 package-test: deb dist ## Tries the package and the archive in a new root of that release

@@ -56,7 +56,7 @@ struct InstallTests {
             try Program.require(
                 Self.project + "packaging/build-dist",
                 environment: [
-                    "APUS": Apus.path, "PREFIX": "/usr", "OUTPUT": "\(root)/out", "XZ_OPT": "-0",
+                    "APUS": Apus.path, "PREFIX": "/usr", "OUTPUT": "\(root)/out",
                 ])
             let archives = try Files.names(in: "\(root)/out")
             #expect(archives.count == 1 && archives[0].hasPrefix("apus-"), "\(archives)")
