@@ -31,6 +31,7 @@ struct Apus: AsyncParsableCommand {
             EvictCommand.self, RefreshCommand.self, ResolveCommand.self,
             ConfirmDeletionsCommand.self, TrashCommand.self, LinkCommand.self, ApplyCommand.self,
             StatesCommand.self, ForgetCommand.self, CheckCommand.self, DoctorCommand.self,
+            BandwidthCommand.self, LogCommand.self, MetricsCommand.self,
         ])
 
     static func main() async {

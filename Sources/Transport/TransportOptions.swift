@@ -21,7 +21,9 @@ package struct TransportOptions: Sendable {
     /// The longest time without a byte in the body of a request, or in an answer with file content,
     /// including the wait for it.
     package var contentStallMax: Duration = .seconds(30)
-    /// Logs each request at trace level, and failed ones at debug level, without secrets.
+    /// The clock of the ``Bandwidth``.
+    package var clock: @Sendable () -> ContinuousClock.Instant = { .now }
+    /// Logs each request at debug level, without secrets: no headers, no bodies, no query.
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
 
     package init() {}

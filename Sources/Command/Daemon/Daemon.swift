@@ -1,4 +1,5 @@
 import Control
+import Engine
 import Foundation
 import Host
 import Logging
@@ -15,8 +16,9 @@ func runDaemon(
     _ options: MountOptions, waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
-    DaemonLog.bootstrap()
-    let logger = Logger(label: "apus")
+    let log = DaemonLog.bootstrap(options.logFormat, options.logLevels)
+    defer { log.drain() }
+    let logger = LogLevels.Module.daemon.logger
     // The mount outlives its terminal and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     // See `DiskFile.isOpenElsewhere`.
@@ -33,7 +35,8 @@ func runDaemon(
         do {
             try requireDescriptors(descriptorsMax, options)
             try await mountAndServe(
-                options, hooks: hooks, logger: logger, waitsFor: waitsFor, ready: ready)
+                options, hooks: hooks, log: log, logger: logger, waitsFor: waitsFor,
+                ready: ready)
         } catch {
             await hooks.run()
             throw error
@@ -59,7 +62,7 @@ private func requireDescriptors(_ count: UInt64, _ options: MountOptions) throws
 }
 
 private func mountAndServe(
-    _ options: MountOptions, hooks: ShutdownHooks, logger: Logger,
+    _ options: MountOptions, hooks: ShutdownHooks, log: DaemonLogOutput, logger: Logger,
     waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
@@ -68,6 +71,7 @@ private func mountAndServe(
     let folder = try await endingAtSignals(hooks) {
         try await MountedEngine(options, hooks: hooks, logger: logger, waitsFor: waitsFor)
     }
+    log.name(by: InodeNaming(folder.engine).text)
     // The folder holds the state directory by now, so the log is not another daemon's.
     let logKeeper = options.isForeground ? nil : DaemonLog.keepShort(in: options.stateDirectory)
     defer { logKeeper?.cancel() }
@@ -110,7 +114,8 @@ private func serve(
     _ folder: MountedEngine, socketPath: String, signals: UnixSignalsSequence,
     logger: Logger, ready: @escaping @Sendable () -> Void
 ) async throws {
-    let server = ControlServer(service: folder, socketPath: socketPath, logger: logger)
+    let server = ControlServer(
+        service: folder, socketPath: socketPath, logger: LogLevels.Module.control.logger)
     let (listening, isListening) = AsyncStream<Void>.makeStream()
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {

@@ -16,7 +16,8 @@ struct MountHelperOption {
         "allow-other", "contain-symlinks", "no-contain-symlinks", "no-exec", "read-only",
     ]
     private static let withValues: Set = [
-        "ca-file", "cache-size", "gid", "keep-free", "memory", "offline", "refresh", "state-dir",
+        "bandwidth", "ca-file", "cache-size", "gid", "keep-free", "log-format", "log-level",
+        "memory", "offline", "refresh", "state-dir",
         "uid", "umask",
     ]
     private static let synonyms = ["ro": "read-only", "noexec": "no-exec"]

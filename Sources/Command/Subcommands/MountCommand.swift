@@ -6,6 +6,7 @@ import Host
 import Mount
 import ProviderSupport
 import Providers
+import Transport
 
 struct MountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -76,6 +77,15 @@ struct MountCommand: AsyncParsableCommand {
         transform: parseMemory)
     var memory: MemoryBudget = .standard
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            How many bytes a second all transfers together may send and receive, such as 1MiB:10MiB, \
+            :2MiB or off; see `apus bandwidth`. (default: as it was set last, at first off)
+            """, valueName: "up:down"),
+        transform: parseBandwidth)
+    var bandwidth: Bandwidth?
+
     @Flag(help: "Refuse all changes.")
     var readOnly = false
 
@@ -130,6 +140,21 @@ struct MountCommand: AsyncParsableCommand {
         completion: .file())
     var caFile: String?
 
+    @Option(
+        help: ArgumentHelp("The form of the log's lines.", valueName: "text|json"),
+        completion: .list(["text", "json"]), transform: parseLogFormat)
+    var logFormat: LogFormat = .text
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The least level that the log shows, of all modules or of some, such as \
+            info,transport=debug. Levels: trace, debug, info, notice, warning, error, critical. \
+            Modules: daemon, engine, mount, provider, transport, control. (default: info)
+            """, valueName: "levels"),
+        transform: parseLogLevels)
+    var logLevel: LogLevels?
+
     @Flag(
         inversion: .prefixedNo,
         help: "Do not follow remote symbolic links that lead out of the mount.")
@@ -169,9 +194,10 @@ struct MountCommand: AsyncParsableCommand {
         return MountOptions(
             source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
             cacheBytesMax: cacheSize, keepFree: keepFree, memory: memory, isReadOnly: readOnly,
-            allowsExecution: !noExec, refresh: refresh, offline: offline,
+            allowsExecution: !noExec, bandwidth: bandwidth, refresh: refresh, offline: offline,
             allowsOthers: allowOther, ownership: ownership, containsSymlinks: containSymlinks,
-            caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
+            caFile: try caFile.map(MountChecks.readable), logFormat: logFormat,
+            logLevels: logLevel, isForeground: readyDescriptor == nil)
     }
 
     private var ownership: ShownOwnership {
@@ -229,6 +255,29 @@ struct MountCommand: AsyncParsableCommand {
         return MemoryBudget(bytes: min(bytes, MemoryBudget.bytesMax))
     }
 
+    private static func parseBandwidth(_ text: String) throws -> Bandwidth {
+        do {
+            return try Bandwidth(parsing: text)
+        } catch {
+            throw ValidationError(error.description)
+        }
+    }
+
+    private static func parseLogFormat(_ text: String) throws -> LogFormat {
+        guard let format = LogFormat(rawValue: text) else {
+            throw ValidationError("\"\(text)\" is not a form of the log; write text or json")
+        }
+        return format
+    }
+
+    private static func parseLogLevels(_ text: String) throws -> LogLevels {
+        do {
+            return try LogLevels(parsing: text)
+        } catch {
+            throw ValidationError(error.description)
+        }
+    }
+
     private static func parseSize(_ text: String, example: String) throws -> UInt64 {
         guard let bytes = HumanSize.parse(text) else {
             throw ValidationError("\"\(text)\" is not a size; write it like \(example)")
@@ -254,7 +303,12 @@ struct MountCommand: AsyncParsableCommand {
 
     private static func parseUmask(_ text: String) throws -> UInt32 {
         guard let mask = UInt32(text, radix: 8), mask <= 0o777 else {
-            throw ValidationError("\"\(text)\" is no mask; write octal digits like 027")
+            throw ValidationError("\"\(text)\" is not a mask; write octal digits like 027")
+        }
+        guard mask & 0o500 == 0 else {
+            throw ValidationError(
+                "with the mask \(text) not even the owner could read files and enter folders; "
+                    + "a mask has a first digit of 0 or 2, like 077")
         }
         return mask
     }
