@@ -58,10 +58,29 @@ enum MountHelper {
     ) async throws {
         // `mount -a` recognises a mount only if its line has the source as the table of mounts shows it.
         guard !isMounted(arguments) else {
+            try requireSameAccess(arguments, command)
             return Console.complain("note: \(arguments.source) is already mounted there")
         }
         provideHome()
         try await command.run()
+    }
+
+    /// - Throws: `CommandFailure` if the mount that is there takes changes, and the wanted one does not, or
+    ///   the reverse.
+    private static func requireSameAccess(
+        _ arguments: MountHelperArguments, _ command: MountCommand
+    ) throws {
+        guard let path = Path.resolved(arguments.mountPoint) else { return }
+        var space = statvfs()
+        guard statvfs(path, &space) == 0 else { return }
+        let isReadOnly = space.f_flag & UInt(ST_RDONLY) != 0
+        guard isReadOnly != command.readOnly else { return }
+        throw CommandFailure(
+            what: arguments.attempt,
+            why: isReadOnly
+                ? "it is already mounted there, read-only"
+                : "it is already mounted there, and takes changes",
+            remedy: "run `apus unmount \(path)` first")
     }
 
     /// Whether a living mount of the same source is at the mount point.
