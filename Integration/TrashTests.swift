@@ -100,10 +100,6 @@ extension MountedTests {
                 try Apus.expectRefusal(
                     "trash", "restore", folder.state, naming: "not mounted", "apus mount")
                 try Apus.expectRefusal(
-                    "trash", "restore", folder.local("Photos/a.jpg"),
-                    naming: "the state \(folder.state) is not mounted",
-                    "apus mount \(folder.source)")
-                try Apus.expectRefusal(
                     "forget", folder.state, naming: "the only copies of 2 files", "--discard")
                 try folder.mount()
                 try Program.require(Apus.path, "trash", "restore", folder.local("Photos"))
