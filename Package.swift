@@ -50,11 +50,15 @@ let package = Package(
         // Not `System`: other packages import a module of that name if there is one.
         .target(name: "SystemCalls", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "Digests", dependencies: ["CCrypto"], swiftSettings: settings),
+        // Not `Metrics`: a package that Hummingbird needs has a target of that name.
+        .target(name: "Meters", swiftSettings: settings),
 
         // The system part.
         .target(
             name: "Engine",
-            dependencies: ["Digests", .product(name: "GRDB", package: "GRDB.swift"), log],
+            dependencies: [
+                "Digests", "Meters", .product(name: "GRDB", package: "GRDB.swift"), log,
+            ],
             swiftSettings: settings),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
@@ -65,7 +69,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "Transport", dependencies: ["CCurl", "CLinux", "SystemCalls", log],
+            name: "Transport", dependencies: ["CCurl", "CLinux", "Meters", "SystemCalls", log],
             swiftSettings: settings),
         // The clouds, a target each, so that none can refer to another.
         .target(
@@ -117,7 +121,7 @@ let package = Package(
 
         // What the user meets.
         .target(
-            name: "Mount", dependencies: ["CFuse", "Engine", "SystemCalls", log],
+            name: "Mount", dependencies: ["CFuse", "Engine", "Meters", "SystemCalls", log],
             swiftSettings: settings),
         .target(
             name: "Filters", dependencies: ["CLinux", "CVips", "SystemCalls"],
@@ -125,7 +129,7 @@ let package = Package(
         .target(
             name: "Control",
             dependencies: [
-                "CLinux", "SystemCalls", "Transport", log,
+                "CLinux", "Meters", "SystemCalls", "Transport", log,
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -139,8 +143,9 @@ let package = Package(
         .executableTarget(
             name: "apus",
             dependencies: [
-                "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "ProviderRclone",
-                "ProviderSupport", "Providers", "SystemCalls", "Transport", arguments, log,
+                "CLinux", "Control", "Engine", "Filters", "Host", "Meters", "Mount",
+                "ProviderRclone", "ProviderSupport", "Providers", "SystemCalls", "Transport",
+                arguments, log,
                 .product(name: "TOMLKit", package: "TOMLKit"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -176,7 +181,8 @@ let package = Package(
             name: "MountTests", dependencies: ["CFuse", "Engine", "Mount", "Simulation", log],
             swiftSettings: settings),
         .testTarget(
-            name: "TransportTests", dependencies: ["Digests", "TestServer", "Transport", log],
+            name: "TransportTests",
+            dependencies: ["Digests", "Meters", "TestServer", "Transport", log],
             swiftSettings: settings),
         .testTarget(
             name: "SimulationTests",
@@ -196,7 +202,7 @@ let package = Package(
             name: "FiltersTests", dependencies: ["CVips", "Filters", "apus"],
             swiftSettings: settings),
         .testTarget(
-            name: "ControlTests", dependencies: ["Control", "Transport", "apus", log],
+            name: "ControlTests", dependencies: ["Control", "Meters", "Transport", "apus", log],
             swiftSettings: settings),
 
         // The real thing: `apus` as a process, a real mount, real programs.

@@ -75,7 +75,11 @@ extension MountedTests {
                 let words = "Every change is on the remote; \(gone.count) deletions there are held"
                 let text = try Program.require(Apus.path, "status", folder.point)
                 #expect(text.contains(words), "\(text)")
-                #expect(text.split(separator: "\n").count < 30, "\(text)")
+                #expect(text.split(separator: "\n").count < 12, "\(text)")
+                #expect(text.contains("\(gone.count) items: many/"), "\(text)")
+                let listed = try Program.require(Apus.path, "ls", folder.local("many"))
+                let states = listed.split(separator: "\n").map { $0.split(separator: " ")[0] }
+                #expect(states.count { $0 == "held" } == gone.count, "\(listed)")
                 try Files.write([1], to: folder.local("other"))
                 let sync = try Apus.run("sync", folder.point)
                 #expect(sync.status == 0 && sync.output.contains(words), "\(sync)")

@@ -74,6 +74,23 @@ extension MountedTests {
             #expect(try Files.read(folder.remote("file")) == Array("text\n".utf8))
         }
 
+        @Test func `is not mounted with other access than before, and says so`() throws {
+            let (folder, result) = try with(
+                options: "noauto",
+                script: """
+                    mount "$point"
+                    mount -o ro "$point" || echo $?
+                    echo text > "$point/file"
+                    umount "$point"
+                    """)
+            defer { folder.remove() }
+            result.expectSuccess()
+            #expect(result.output == "32\n", "\(result)")
+            #expect(result.errors.contains("already mounted there, and takes changes"), "\(result)")
+            #expect(result.errors.contains("apus unmount \(folder.point)"), "\(result)")
+            try end(folder)
+        }
+
         @Test func `takes the options ro and noexec`() throws {
             let (folder, result) = try with(
                 options: "noauto,ro,noexec",

@@ -33,6 +33,8 @@ extension MountedTests {
 
                     let note = try mountAgain(folder)
                     #expect(note.contains("local files can be used"))
+                    let evicted = try Apus.run("evict", folder.local("far"))
+                    #expect(evicted.status == 0 && evicted.errors.contains("is out of reach"))
                     #expect(try Files.names(in: folder.point) == ["far", "local", "queued"])
                     #expect(try Files.read(folder.local("local")) == [1, 2, 3])
                     #expect(try Files.read(folder.local("queued")) == [5])

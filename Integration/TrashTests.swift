@@ -99,6 +99,8 @@ extension MountedTests {
                 try Apus.expectRefusal("trash", "list", "/proc", naming: "list the trash of /proc")
                 try Apus.expectRefusal(
                     "trash", "restore", folder.state, naming: "not mounted", "apus mount")
+                try Apus.expectRefusal(
+                    "forget", folder.state, naming: "the only copies of 2 files", "--discard")
                 try folder.mount()
                 try Program.require(Apus.path, "trash", "restore", folder.local("Photos"))
                 for path in Self.files { try Self.expectWhole(path, of: path, folder) }

@@ -29,7 +29,7 @@ enum Console {
 
     /// Writes without the buffer of `print`, which would delay the lines of a watch in a pipe. Ends the
     /// program if the reader has ended (`apus status | head -1`), as SIGPIPE does, or the write fails.
-    private static func write(_ data: Data) {
+    static func write(_ data: Data) {
         do {
             try PosixIO.write(STDOUT_FILENO, Array(data))
         } catch {

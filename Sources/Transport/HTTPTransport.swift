@@ -17,11 +17,20 @@ package final class HTTPTransport: Sendable {
     private let bodies: BodyPool
     /// The known schemes of hosts that are sent negotiated credentials, by origin.
     private let schemes = Mutex<[String: AuthenticationScheme]>([:])
+    package let meter = TransportMeter()
+    private let limit = Mutex(Limit())
+    /// The number of requests so far, which names them in the log.
+    private let requestCount = Atomic<UInt64>(0)
+
+    private struct Limit {
+        var bandwidth = Bandwidth.unlimited
+        var observers: [@Sendable (Bandwidth) -> Void] = []
+    }
 
     package init(_ options: TransportOptions = TransportOptions()) {
         self.options = options
         bodies = BodyPool(waitingBytesMax: options.waitingBytesMax)
-        let shared = TransportThread(options)
+        let shared = TransportThread(options, meter: meter)
         self.shared = shared
         let thread = Thread { shared.run() }
         thread.name = "apus-transport"
@@ -31,6 +40,28 @@ package final class HTTPTransport: Sendable {
     deinit {
         shared.post(.stop)
     }
+
+    // MARK: Bandwidth
+
+    /// The limit of all requests together, except those to programs on this machine.
+    package var bandwidth: Bandwidth { limit.withLock(\.bandwidth) }
+
+    package func setBandwidth(_ bandwidth: Bandwidth) {
+        let observers = limit.withLock { limit in
+            limit.bandwidth = bandwidth
+            // Under the lock, so that the thread has the last value too.
+            shared.post(.limit(bandwidth))
+            return limit.observers
+        }
+        for observer in observers { observer(bandwidth) }
+    }
+
+    /// Calls `observer` with each later value of ``bandwidth``, on any thread.
+    package func onBandwidthChange(_ observer: @escaping @Sendable (Bandwidth) -> Void) {
+        limit.withLock { $0.observers.append(observer) }
+    }
+
+    // MARK: Requests
 
     /// Sends a request, and returns once `sink` has the whole body of the answer.
     ///
@@ -83,7 +114,13 @@ package final class HTTPTransport: Sendable {
             transfer.noteCancellation()
             shared.post(.cancel(transfer))
         }
-        log(transfer, outcome, since: start)
+        let time = ContinuousClock.now - start
+        if case .success(let answer) = outcome {
+            meter.note(request.method, status: answer.response.status, after: time)
+        } else {
+            meter.note(request.method, status: nil, after: time)
+        }
+        log(transfer, outcome, after: time)
         if case .success(let answer) = outcome {
             options.onAnswer(answer.response)
             learn(from: answer, to: request)
@@ -111,26 +148,31 @@ package final class HTTPTransport: Sendable {
 
     // MARK: Log
 
-    private func log(
-        _ transfer: Transfer, _ outcome: Transfer.Outcome, since start: ContinuousClock.Instant
-    ) {
-        let level: Logger.Level = if case .success = outcome { .trace } else { .debug }
-        guard options.logger.logLevel <= level else { return }
+    private func log(_ transfer: Transfer, _ outcome: Transfer.Outcome, after time: Duration) {
+        let number = requestCount.add(1, ordering: .relaxed).newValue
+        guard options.logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = [
-            "request": "\(transfer.destination.attempt)",
-            "duration": "\(ContinuousClock.now - start)",
+            "number": "\(number)",
+            "milliseconds": "\(time.milliseconds)",
             "sentBytes": "\(transfer.progress.sentBytes)",
             "receivedBytes": "\(transfer.progress.receivedBytes)",
         ]
+        let request = transfer.destination.attempt
         switch outcome {
         case .success(let answer):
-            metadata["status"] = "\(answer.response.status)"
-            options.logger.log(level: level, "request answered", metadata: metadata)
+            let response = answer.response
+            metadata["requestID"] = response.requestID.map { "\($0)" }
+            options.logger.debug("\(request): status \(response.status)", metadata: metadata)
         case .failure(let error):
-            metadata["kind"] = "\(error.kind)"
-            metadata["reason"] = "\(error.reason)"
-            options.logger.log(level: level, "request failed", metadata: metadata)
+            options.logger.debug("\(request): \(error.reason)", metadata: metadata)
         }
+    }
+}
+
+extension HTTPResponse {
+    /// The server's name for the request, by which its operators find it.
+    fileprivate var requestID: String? {
+        ["x-amz-request-id", "x-request-id"].lazy.compactMap { headers[$0] }.first
     }
 }
 

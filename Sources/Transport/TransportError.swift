@@ -45,3 +45,7 @@ package struct TransportError: Error {
         self.cause = cause
     }
 }
+
+extension TransportError: CustomStringConvertible {
+    package var description: String { "\(attempt): \(reason)" }
+}

@@ -23,7 +23,9 @@ package struct TransportOptions: Sendable {
     package var contentStallMax: Duration = .seconds(30)
     /// Receives each answer, refusals included.
     package var onAnswer: @Sendable (HTTPResponse) -> Void = { _ in }
-    /// Logs each request at trace level, and failed ones at debug level, without secrets.
+    /// The clock of the ``Bandwidth``.
+    package var clock: @Sendable () -> ContinuousClock.Instant = { .now }
+    /// Logs each request at debug level, without secrets: no headers, no bodies, no query.
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
 
     package init() {}

@@ -135,7 +135,8 @@ struct ConfigurationFileTests {
         async throws
     {
         let values = [
-            "ca-file": "/f", "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
+            "bandwidth": "1MiB:2MiB", "ca-file": "/f", "cache-size": "1GiB", "gid": "0",
+            "keep-free": "10%", "log-format": "json", "log-level": "debug",
             "memory": "64MiB", "offline": "wait", "refresh": "1m", "state-dir": "/s",
             "stop-timeout": "2m", "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",
             "webhook-token-file": "/t",

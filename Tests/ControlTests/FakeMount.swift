@@ -1,5 +1,7 @@
 import Foundation
+import Meters
 import Synchronization
+import Transport
 
 @testable import Control
 
@@ -29,6 +31,7 @@ final class FakeMount: MountService {
         var report = Sample.report
         var evictReport = EvictReport(files: 3, bytesFreed: 4096)
         var refusal: ControlError?
+        var bandwidth = Bandwidth.unlimited
         var progress: [SyncProgress] = [SyncProgress(pending: 1), SyncProgress(isDone: true)]
         var pinProgress: [PinProgress] = []
         var restoreProgress: [RestoreProgress] = []
@@ -124,6 +127,20 @@ final class FakeMount: MountService {
     func programs() async throws(ControlError) -> ProgramsReport {
         if let refusal = state.withLock(\.refusal) { throw refusal }
         return Sample.programs
+    }
+
+    func metrics() async throws(ControlError) -> [MetricFamily] {
+        Metric.allCases.map { $0.family([]) }
+    }
+
+    func bandwidth() -> BandwidthReport {
+        BandwidthReport(
+            mountPoint: about.mountPoint, state.withLock(\.bandwidth))
+    }
+
+    func setBandwidth(_ bandwidth: Bandwidth) async throws(ControlError) -> BandwidthReport {
+        state.withLock { $0.bandwidth = bandwidth }
+        return self.bandwidth()
     }
 
     func statusChanges() -> AsyncStream<Void> { changes.stream }

@@ -95,14 +95,26 @@ struct FittedTextTests {
         }
         let many = report(failures: 1_500, conflicts: 30, held: 400, transfers: 30)
         #expect(
-            shown(many) == ["failed": 5, "held": 5, "conflict": 5, "uploading": 5, "and": 1])
+            shown(many) == ["failed": 1, "held": 1, "conflict": 13, "uploading": 5, "and": 1])
         #expect(
             many.text(now: later, extent: .summary(columns: 80))
-                .hasSuffix("\n  and 1940 more; `apus status --all` lists them"))
+                .hasSuffix("\n  and 42 more; `apus status --all` lists them"))
         let two = report(failures: 1_500, conflicts: 30)
-        #expect(shown(two) == ["failed": 10, "conflict": 10, "and": 1])
+        #expect(shown(two) == ["failed": 1, "conflict": 19, "and": 1])
         #expect(shown(report(failures: 3)) == ["failed": 3])
         #expect(shown(report()) == [:])
+    }
+
+    @Test func `items with the same reason share a row, with their number and the first paths`() {
+        var report = report(failures: 5, held: 4)
+        report.items[4].error?.why = "too long"
+        let text = report.text(now: later, extent: .summary(columns: 200))
+        let rows = text.split(separator: "\n").dropFirst(3).map(String.init)
+        #expect(rows.count == 3, "\(text)")
+        #expect(rows[0].contains("  4 items: ") && rows[0].contains(" and 1 more  ("), "\(text)")
+        #expect(rows[1].contains("too long"))
+        #expect(rows[2].hasPrefix("  held") && rows[2].contains("  4 items: "), "\(text)")
+        #expect(report.text(now: later).split(separator: "\n").count == 3 + 9)
     }
 
     @Test func `a sync lists 20 failures, shortened`() {

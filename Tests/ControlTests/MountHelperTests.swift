@@ -57,7 +57,8 @@ struct MountHelperTests {
     /// Goal: an option that `apus mount` gets later is not forgotten here.
     @Test func `every option of apus mount has its own name, and is in the manual`() async throws {
         let values = [
-            "ca-file": "/f", "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
+            "bandwidth": "1MiB:2MiB", "log-format": "json", "log-level": "debug", "ca-file": "/f",
+            "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
             "memory": "64MiB",
             "offline": "wait", "refresh": "1m", "state-dir": "/s", "stop-timeout": "2m",
             "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",

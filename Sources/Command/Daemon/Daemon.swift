@@ -1,4 +1,5 @@
 import Control
+import Engine
 import Foundation
 import Host
 import Logging
@@ -15,8 +16,9 @@ func runDaemon(
     _ options: MountOptions, waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
-    DaemonLog.bootstrap()
-    let logger = Logger(label: "apus")
+    let log = DaemonLog.bootstrap(options.logFormat, options.logLevels)
+    defer { log.drain() }
+    let logger = LogLevels.Module.daemon.logger
     // The mount outlives its terminal and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     // See `DiskFile.isOpenElsewhere`.
@@ -34,7 +36,8 @@ func runDaemon(
         do {
             try requireDescriptors(descriptorsMax, options)
             try await mountAndServe(
-                options, manager, hooks: hooks, logger: logger, waitsFor: waitsFor, ready: ready)
+                options, manager, hooks: hooks, log: log, logger: logger, waitsFor: waitsFor,
+                ready: ready)
         } catch {
             await hooks.run()
             throw error
@@ -60,7 +63,8 @@ private func requireDescriptors(_ count: UInt64, _ options: MountOptions) throws
 }
 
 private func mountAndServe(
-    _ options: MountOptions, _ manager: ServiceManager, hooks: ShutdownHooks, logger: Logger,
+    _ options: MountOptions, _ manager: ServiceManager, hooks: ShutdownHooks,
+    log: DaemonLogOutput, logger: Logger,
     waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
@@ -72,6 +76,7 @@ private func mountAndServe(
             waitsFor(command)
         }
     }
+    log.name(by: InodeNaming(folder.engine).text)
     // The folder holds the state directory by now, so the log is not another daemon's.
     let logKeeper = options.isForeground ? nil : DaemonLog.keepShort(in: options.stateDirectory)
     defer { logKeeper?.cancel() }
@@ -81,7 +86,8 @@ private func mountAndServe(
     let notes = folder.notes
     for note in notes { logger.notice("mounting", metadata: ["note": "\(note)"]) }
     let control = ControlServer(
-        service: folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)", logger: logger)
+        service: folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)",
+        logger: LogLevels.Module.control.logger)
     let servers: [(any DaemonServer)?] = [control, folder.webhook(options)]
     try await serve(
         folder, by: servers.compactMap(\.self), manager, signals: signals, logger: logger

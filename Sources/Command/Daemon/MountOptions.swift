@@ -2,6 +2,7 @@ import Control
 import Engine
 import Host
 import Mount
+import Transport
 
 /// The options of `apus mount`, checked and with absolute paths.
 struct MountOptions: Sendable {
@@ -17,6 +18,8 @@ struct MountOptions: Sendable {
     let isReadOnly: Bool
     /// Whether programs in the mount can be run.
     let allowsExecution: Bool
+    /// nil for the one that was set last.
+    let bandwidth: Bandwidth?
     /// The interval at which directories in use are checked for remote changes.
     let refresh: Duration
     let offline: OfflineBehavior
@@ -32,6 +35,9 @@ struct MountOptions: Sendable {
     let stopTimeout: Duration?
     /// The address at which the store's notifications are taken; nil for none.
     let webhook: Webhook?
+    let logFormat: LogFormat
+    /// nil for those of the environment, see ``DaemonLog``.
+    let logLevels: LogLevels?
     /// Whether this process keeps its terminal; otherwise it writes to the log file.
     let isForeground: Bool
 
@@ -44,6 +50,7 @@ struct MountOptions: Sendable {
         if let cacheBytesMax { arguments += ["--cache-size", "\(cacheBytesMax)"] }
         if let text = keepFree.text { arguments += ["--keep-free", text] }
         if memory != .standard { arguments += ["--memory", "\(memory.bytes)"] }
+        if let bandwidth { arguments += ["--bandwidth", bandwidth.text] }
         if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }
         if !allowsExecution { arguments.append("--no-exec") }
@@ -52,6 +59,8 @@ struct MountOptions: Sendable {
         if let groupID = ownership.groupID { arguments += ["--gid", "\(groupID)"] }
         if let umask = ownership.umask { arguments += ["--umask", String(umask, radix: 8)] }
         if !containsSymlinks { arguments.append("--no-contain-symlinks") }
+        if logFormat != .text { arguments += ["--log-format", logFormat.rawValue] }
+        if let logLevels { arguments += ["--log-level", logLevels.text] }
         if let caFile { arguments += ["--ca-file", caFile] }
         if let stopTimeout {
             arguments += ["--stop-timeout", "\(Int(stopTimeout / .milliseconds(1)))ms"]

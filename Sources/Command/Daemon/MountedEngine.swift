@@ -22,9 +22,10 @@ final class MountedEngine: MountService {
     let cacheBytesMax: UInt64
     /// Receives the notifications of the store; nil if none are expected.
     let notifications: NotificationInbox?
-    private let session: FuseSession
+    let session: FuseSession
+    let transfers: DaemonTransfers
+    let store: Store
     private let pools: DaemonPools
-    private let store: Store
     /// Held during the life of this object.
     private let stateDirectory: StateDirectory
 
@@ -53,17 +54,15 @@ final class MountedEngine: MountService {
             let ballast = try PosixBallast(directory: options.stateDirectory)
             if !ballast.isSufficient { try MountChecks.room(in: options.stateDirectory) }
             try MountChecks.database(in: options.stateDirectory, boot: Boot.identifier)
-            let database = "\(options.stateDirectory)/\(StateDatabase.name)"
-            let store = try Store(
-                path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database),
-                cacheBytes: options.memory.databaseBytes)
-            self.store = store
+            store = try Self.store(options, ballast)
             var pools: DaemonPools?
             do {
+                transfers = DaemonTransfers(
+                    transport: HTTPTransport(Self.transport(options, source: source)))
+                try transfers.limit(to: options.bandwidth, keptIn: store)
                 var world = ProviderEnvironment(
-                    clock: clock,
-                    transport: HTTPTransport(Self.transport(options, source: source)),
-                    logger: logger)
+                    clock: clock, transport: transfers.transport,
+                    logger: LogLevels.Module.provider.logger)
                 world.notifications = notifications
                 world.waitsFor = waitsFor
                 world.atEnd = { hooks.add($0) }
@@ -81,7 +80,8 @@ final class MountedEngine: MountService {
                 (self.pools, pools) = (started, started)
                 engine = try Engine(
                     configuration: configuration, store: store, disk: disk, clock: clock,
-                    provider: opened.provider, pools: started.forEngine, logger: logger,
+                    provider: transfers.wrapping(opened.provider, of: source, clock: clock),
+                    pools: started.forEngine, logger: LogLevels.Module.engine.logger,
                     random: { UInt64.random(in: .min ... .max) })
                 // Only now it is certain that the state belongs to this source.
                 try store.keep(opened.known)
@@ -94,12 +94,22 @@ final class MountedEngine: MountService {
         }
         session = FuseSession(
             engine: engine, options: Self.mountOptions(options), executor: pools.requests,
-            syncExecutor: pools.syncs, logger: logger)
+            syncExecutor: pools.syncs, logger: LogLevels.Module.mount.logger)
+    }
+
+    private static func store(
+        _ options: MountOptions, _ ballast: PosixBallast
+    ) throws -> Store {
+        let database = "\(options.stateDirectory)/\(StateDatabase.name)"
+        return try Store(
+            path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database),
+            cacheBytes: options.memory.databaseBytes)
     }
 
     private static func transport(_ options: MountOptions, source: Source) -> TransportOptions {
         var transport = TransportOptions()
         transport.caFile = options.caFile
+        transport.logger = LogLevels.Module.transport.logger
         transport.requestsPerHost.start = source.requestsAtFirst
         transport.limitQueries(descriptorsMax: DescriptorLimit.raise())
         transport.limitRequests(bufferBytes: options.memory.transferBytes)
@@ -180,6 +190,7 @@ final class MountedEngine: MountService {
         }
         since.withLock { $0 = Date() }
         stateDirectory.keep()
+        keepBandwidth()
         usable()
         let session = session
         let work = Task(executorPreference: pools.transfers) { [engine] in await engine.run() }
@@ -193,6 +204,16 @@ final class MountedEngine: MountService {
             try served.get()
         } catch {
             throw CommandFailure(mounting: options, error)
+        }
+    }
+
+    /// Keeps a given bandwidth for later mounts.
+    private func keepBandwidth() {
+        guard let bandwidth = options.bandwidth else { return }
+        do throws(EngineError) {
+            try store.keep(.bandwidth, bandwidth.text)
+        } catch {
+            logger.warning("the bandwidth was not kept", metadata: ["reason": "\(error)"])
         }
     }
 
@@ -239,7 +260,7 @@ final class MountedEngine: MountService {
         do throws(EngineError) {
             return try result.get()
         } catch {
-            throw ControlError(error)
+            throw ControlError(error, naming: InodeNaming(engine).text)
         }
     }
 }
@@ -280,7 +301,8 @@ extension CommandFailure {
 }
 
 extension ControlError {
-    init(_ error: EngineError) {
+    /// - Parameter naming: Replaces the numbers of inodes in a text by paths.
+    init(_ error: EngineError, naming: (String) -> String = { $0 }) {
         let kind: Kind =
             switch error.kind {
             case .notFound, .notDirectory, .noConflict: .missing
@@ -288,6 +310,6 @@ extension ControlError {
             case .invalid: .invalid
             default: .failed
             }
-        self.init(kind, what: error.attempt, why: error.kind.phrase, remedy: error.remedy)
+        self.init(kind, what: naming(error.attempt), why: error.kind.phrase, remedy: error.remedy)
     }
 }

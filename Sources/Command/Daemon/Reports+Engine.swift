@@ -52,6 +52,7 @@ extension ListItem {
             switch item.condition {
             case .state(let state): State(rawValue: state.rawValue) ?? .dirty
             case .conflict: .conflict
+            case .held: .held
             case .failed: .failed
             }
         let percent = item.transfer.map { transfer in

@@ -45,8 +45,15 @@ struct Daemons {
         return (try target(mountPoint: place.mountPoint), place.path)
     }
 
-    /// Every Apus mount that is visible to this process.
-    var mountPoints: [String] { table.apusMounts.map(\.mountPoint) }
+    /// The Apus mounts of this user that are visible to this process; for root, those of all users.
+    var mountPoints: [String] { table.apusMounts.filter(isOurs).map(\.mountPoint) }
+
+    /// Those of other users, which only they and root can ask.
+    var othersMountPoints: [String] { table.apusMounts.filter { !isOurs($0) }.map(\.mountPoint) }
+
+    private func isOurs(_ mount: MountTable.Entry) -> Bool {
+        geteuid() == 0 || mount.userID == nil || mount.userID == geteuid()
+    }
 
     func target(mountPoint: String, paths: [String] = []) throws -> Target {
         let socketPath = try MountLocator.socketPath(ofMountAt: mountPoint)
@@ -54,14 +61,16 @@ struct Daemons {
         return Target(mountPoint: mountPoint, client: client, paths: paths)
     }
 
-    /// Returns the mounts of `paths`, or every mount if there are no paths.
+    /// Returns the mounts of `paths`, or every mount of the user if there are no paths.
     ///
     /// - Throws: `CommandFailure` if nothing is mounted.
     func targets(ofPathsOrAll paths: [String]) throws -> [Target] {
         if !paths.isEmpty { return try targets(of: paths) }
         guard !mountPoints.isEmpty else {
             throw CommandFailure(
-                what: "find a mount", why: "nothing is mounted by apus",
+                what: "find a mount",
+                why: othersMountPoints.isEmpty
+                    ? "nothing is mounted by apus" : "only other users have mounted something",
                 remedy: "mount a folder with `apus mount SOURCE MOUNTPOINT`")
         }
         return try mountPoints.map { try target(mountPoint: $0) }

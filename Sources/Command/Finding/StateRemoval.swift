@@ -93,11 +93,25 @@ struct StateRemoval {
         }
         let lost = "\(path)/\(StateFiles.lostFolder)"
         let rescued = (try? FileManager.default.subpathsOfDirectory(atPath: lost).count) ?? 0
-        guard rescued > 0 else { return nil }
+        guard rescued == 0 else {
+            return Loss(
+                things: "\(counted(rescued, "file", "files")) without a place in "
+                    + "\(StateFiles.lostFolder)",
+                remedy: "move them elsewhere")
+        }
+        return trashLoss(report.source)
+    }
+
+    /// The remote has deleted the files in the trash, so that their only copies are here.
+    private func trashLoss(_ source: String?) -> Loss? {
+        let trash = try? StateDatabase.trash(ofFileAt: "\(path)/\(StateDatabase.name)")
+        guard let trash, !trash.isEmpty else { return nil }
+        let size = HumanSize.format(trash.reduce(0) { $0 + $1.size })
         return Loss(
-            things: "\(counted(rescued, "file", "files")) without a place in "
-                + "\(StateFiles.lostFolder)",
-            remedy: "move them elsewhere")
+            things:
+                "the only copies of \(counted(trash.count, "file", "files")) (\(size)) in its trash",
+            remedy: "`apus trash list \(path)` shows them; bring them back with "
+                + "`apus mount \(source ?? "SOURCE") MOUNTPOINT` and `apus trash restore`")
     }
 
     private func refusal(_ why: String, _ remedy: String? = nil) -> CommandFailure {

@@ -58,9 +58,28 @@ enum MountHelper {
         provideHome()
         // `mount -a` recognises a mount only if its line has the source as the table of mounts shows it.
         guard try !ConfiguredMounts.isMounted(command.request) else {
+            try requireSameAccess(arguments, command)
             return Console.complain("note: \(arguments.source) is already mounted there")
         }
         try await command.run()
+    }
+
+    /// - Throws: `CommandFailure` if the mount that is there takes changes, and the wanted one does not, or
+    ///   the reverse.
+    private static func requireSameAccess(
+        _ arguments: MountHelperArguments, _ command: MountCommand
+    ) throws {
+        guard let path = Path.resolved(arguments.mountPoint) else { return }
+        var space = statvfs()
+        guard statvfs(path, &space) == 0 else { return }
+        let isReadOnly = space.f_flag & UInt(ST_RDONLY) != 0
+        guard isReadOnly != (command.settings.readOnly ?? false) else { return }
+        throw CommandFailure(
+            what: arguments.attempt,
+            why: isReadOnly
+                ? "it is already mounted there, read-only"
+                : "it is already mounted there, and takes changes",
+            remedy: "run `apus unmount \(path)` first")
     }
 
     /// Sets `HOME`, below which credentials are looked for: at boot, mount(8) runs without it, and root

@@ -31,12 +31,15 @@ struct MountOption: Sendable {
 
     static let all = [
         MountOption("allow-other", .flag, \.allowOther),
+        MountOption("bandwidth", .text, \.bandwidth),
         MountOption("ca-file", .path, \.caFile),
         MountOption("cache-size", .text, \.cacheSize),
         MountOption("contain-symlinks", .flag, \.containSymlinks),
         MountOption("exec", .flag, \.exec),
         MountOption("gid", .number, \.gid),
         MountOption("keep-free", .text, \.keepFree),
+        MountOption("log-format", .text, \.logFormat),
+        MountOption("log-level", .text, \.logLevel),
         MountOption("memory", .text, \.memory),
         MountOption("offline", .text, \.offline),
         MountOption("read-only", .flag, \.readOnly),

@@ -55,13 +55,15 @@ struct MountRequest {
             source: source.description, mountPoint: resolved, stateDirectory: stateDirectory,
             cacheBytesMax: settings.cacheSize, keepFree: settings.keepFree ?? .standard,
             memory: settings.memory ?? .standard, isReadOnly: settings.readOnly ?? false,
-            allowsExecution: settings.exec ?? true, refresh: settings.refresh ?? .seconds(30),
+            allowsExecution: settings.exec ?? true, bandwidth: settings.bandwidth,
+            refresh: settings.refresh ?? .seconds(30),
             offline: settings.offline ?? .fail, allowsOthers: settings.allowOther ?? false,
             ownership: settings.ownership, containsSymlinks: settings.containSymlinks ?? true,
             caFile: try settings.caFile.map(MountChecks.readable),
             stopTimeout: settings.stopTimeout,
             webhook: try MountChecks.webhook(
                 settings.webhook, tokenFile: settings.webhookTokenFile, source: source),
+            logFormat: settings.logFormat ?? .text, logLevels: settings.logLevel,
             isForeground: isForeground)
     }
 

@@ -4,6 +4,7 @@ import Engine
 import Foundation
 import Host
 import Mount
+import Transport
 
 /// The options of a mount that the command line, fstab(5) and the configuration file have in common, as far
 /// as they are given. ``MountOption`` lists them.
@@ -43,6 +44,15 @@ struct MountSettings: ParsableArguments {
             """, valueName: "size"),
         transform: parseMemory)
     var memory: MemoryBudget?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            How many bytes a second all transfers together may send and receive, such as 1MiB:10MiB, \
+            :2MiB or off; see `apus bandwidth`. (default: as it was set last, at first off)
+            """, valueName: "up:down"),
+        transform: parseBandwidth)
+    var bandwidth: Bandwidth?
 
     @Flag(inversion: .prefixedNo, help: "Refuse all changes. (default: --no-read-only)")
     var readOnly: Bool?
@@ -101,6 +111,21 @@ struct MountSettings: ParsableArguments {
             "Trust the certificates in this PEM file instead of the system's.", valueName: "file"),
         completion: .file())
     var caFile: String?
+
+    @Option(
+        help: ArgumentHelp("The form of the log's lines. (default: text)", valueName: "text|json"),
+        completion: .list(["text", "json"]), transform: parseLogFormat)
+    var logFormat: LogFormat?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The least level that the log shows, of all modules or of some, such as \
+            info,transport=debug. Levels: trace, debug, info, notice, warning, error, critical. \
+            Modules: daemon, engine, mount, provider, transport, control. (default: info)
+            """, valueName: "levels"),
+        transform: parseLogLevels)
+    var logLevel: LogLevels?
 
     @Flag(
         inversion: .prefixedNo,
@@ -175,6 +200,29 @@ extension MountSettings {
         return MemoryBudget(bytes: min(bytes, MemoryBudget.bytesMax))
     }
 
+    private static func parseBandwidth(_ text: String) throws -> Bandwidth {
+        do {
+            return try Bandwidth(parsing: text)
+        } catch {
+            throw ValidationError(error.description)
+        }
+    }
+
+    private static func parseLogFormat(_ text: String) throws -> LogFormat {
+        guard let format = LogFormat(rawValue: text) else {
+            throw ValidationError("\"\(text)\" is not a form of the log; write text or json")
+        }
+        return format
+    }
+
+    private static func parseLogLevels(_ text: String) throws -> LogLevels {
+        do {
+            return try LogLevels(parsing: text)
+        } catch {
+            throw ValidationError(error.description)
+        }
+    }
+
     private static func parseSize(_ text: String, example: String) throws -> UInt64 {
         guard let bytes = HumanSize.parse(text) else {
             throw ValidationError("\"\(text)\" is not a size; write it like \(example)")
@@ -200,7 +248,12 @@ extension MountSettings {
 
     private static func parseUmask(_ text: String) throws -> UInt32 {
         guard let mask = UInt32(text, radix: 8), mask <= 0o777 else {
-            throw ValidationError("\"\(text)\" is no mask; write octal digits like 027")
+            throw ValidationError("\"\(text)\" is not a mask; write octal digits like 027")
+        }
+        guard mask & 0o500 == 0 else {
+            throw ValidationError(
+                "with the mask \(text) not even the owner could read files and enter folders; "
+                    + "a mask has a first digit of 0 or 2, like 077")
         }
         return mask
     }

@@ -9,7 +9,9 @@ struct EvictCommand: AsyncParsableCommand {
         discussion: """
             Pinned items, and files with changes that are not on the remote, are kept and listed with \
             the reason; the exit status is then 1. The disk may need a while to remove thousands of \
-            files: it does so in the background then, and at once if something needs the space.
+            files: it does so in the background then, and at once if something needs the space. While \
+            the remote is out of reach, a note says that the evicted files cannot be read until it is \
+            back.
 
             EXAMPLES:
               apus evict ~/Cloud/Photos
@@ -23,8 +25,11 @@ struct EvictCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
+        // Before anything is freed, as it comes too late afterwards.
+        let targets = try Daemons().targets(of: path)
+        for target in targets { try await warnIfUnreachable(target) }
         var total = EvictReport.nothing
-        for target in try Daemons().targets(of: path) {
+        for target in targets {
             let report = try await evict(target)
             total.files += report.files
             total.bytesFreed += report.bytesFreed
@@ -44,6 +49,17 @@ struct EvictCommand: AsyncParsableCommand {
                     ? "1 item was kept: \(total.refusalLines[0])"
                     : "\(total.refused.count) items were kept, each for the reason above")
         }
+    }
+
+    private func warnIfUnreachable(_ target: Daemons.Target) async throws {
+        let remote = try await target.client.status(below: [], limit: 0).remote
+        guard !remote.isReachable else { return }
+        Console.complain(
+            remote.refusesCredentials
+                ? "note: the remote of \(target.mountPoint) refuses the credentials: evicted files "
+                    + "cannot be read until it accepts them"
+                : "note: the remote of \(target.mountPoint) is out of reach: evicted files cannot "
+                    + "be read until it is back")
     }
 
     private func evict(_ target: Daemons.Target) async throws -> EvictReport {

@@ -11,7 +11,7 @@ struct ForgetCommand: AsyncParsableCommand {
             Frees the space of the state directory: its local copies, its database and its trash. \
             Nothing on the remote changes, and the source can be mounted again. Refused while \
             something in it exists nowhere else: changes that are not on the remote, held deletions, \
-            or bytes in `lost+found`.
+            files in the trash, or bytes in `lost+found`.
 
             EXAMPLES:
               apus forget folder:/srv/cloud

@@ -13,6 +13,10 @@ struct StatusCommand: AsyncParsableCommand {
             and has changes that are not on the remote; with --json, it goes to standard error, and \
             `apus states --json` has their numbers.
 
+            --watch shows a line for each mount, redrawn in place, with progress, rates and the time \
+            left, then what is under way and what needs attention; elsewhere than on a terminal, new \
+            lines at intervals. Ctrl-C ends it. NO_COLOR turns colours off.
+
             EXAMPLES:
               apus status
               apus status ~/Cloud --all
@@ -39,7 +43,7 @@ struct StatusCommand: AsyncParsableCommand {
         help: "Show the programs that have had files fetched in the last hour, and of which files.")
     var who = false
 
-    @Flag(help: "Show changes until interrupted.")
+    @Flag(help: "Show progress and changes until interrupted.")
     var watch = false
 
     /// More than the daemon lists.
@@ -60,7 +64,9 @@ struct StatusCommand: AsyncParsableCommand {
         if watch, !path.isEmpty || !daemons.mountPoints.isEmpty { return try await watch(daemons) }
         defer { if path.isEmpty { showWaitingStates() } }
         if path.isEmpty && daemons.mountPoints.isEmpty {
-            return json ? try Console.printJSON([StatusReport]()) : Console.printLine("No mounts.")
+            return json
+                ? try Console.printJSON([StatusReport]())
+                : Console.printLine(Self.noMounts(daemons.othersMountPoints.count))
         }
         if path.isEmpty && daemons.mountPoints.count > 1 { return try await overview(daemons) }
         var reports: [StatusReport] = []
@@ -86,6 +92,11 @@ struct StatusCommand: AsyncParsableCommand {
 
     private func text(_ report: StatusReport) -> String {
         report.text(now: Date(), extent: all ? .all : .summary(columns: Self.columns))
+    }
+
+    private static func noMounts(_ othersCount: Int) -> String {
+        guard othersCount > 0 else { return "No mounts." }
+        return "No mounts of yours; \(counted(othersCount, "mount", "mounts")) of other users."
     }
 
     /// Shows the states that hold changes although they are not mounted.
@@ -119,25 +130,16 @@ struct StatusCommand: AsyncParsableCommand {
                 if !json { Console.printLine("\(mountPoint)  \(error.problem.why)") }
             }
         }
+        let others = daemons.othersMountPoints.count
+        if !json, others > 0 {
+            Console.printLine("Not shown: \(counted(others, "mount", "mounts")) of other users.")
+        }
         if json { try Console.printJSON(reports) }
         if let failure { throw failure }
     }
 
     private func watch(_ daemons: Daemons) async throws {
-        let targets = try daemons.targets(ofPathsOrAll: path)
-        guard let target = targets.first, targets.count == 1 else {
-            throw CommandFailure(
-                what: "watch", why: "there are several mounts",
-                remedy: "name one of them: \(targets.map(\.mountPoint).joined(separator: ", "))")
-        }
-        let isTerminal = isatty(STDOUT_FILENO) == 1
-        try await target.client.watchStatus(below: target.paths, limit: limit) { report in
-            if json {
-                try? Console.printJSON(report, pretty: false)
-            } else {
-                // Escape sequences: cursor home, then clear the screen.
-                Console.printLine((isTerminal ? "\u{1B}[H\u{1B}[2J" : "") + text(report))
-            }
-        }
+        let watch = StatusWatch(try daemons.targets(ofPathsOrAll: path), limit: limit)
+        try await json ? watch.printJSON() : watch.show()
     }
 }

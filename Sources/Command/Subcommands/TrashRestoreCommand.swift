@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Foundation
 import Glibc
+import Host
 
 struct TrashRestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -103,12 +104,32 @@ struct TrashRestoreCommand: AsyncParsableCommand {
         return try await find(named: text, daemons)
     }
 
-    /// - Throws: If it is where a state was mounted, or the state's directory.
+    /// - Throws: If it is at or below the place where a state was mounted, or the state's directory.
     private func requireMounted(_ text: String) throws {
-        guard let directory = try? StateLocator.directory(for: text, to: "restore") else { return }
-        throw CommandFailure(
-            what: "restore \(text)", why: "the state \(directory) is not mounted",
-            remedy: "mount it first with `apus mount`; `apus trash list \(text)` shows its trash")
+        var place = text
+        while true {
+            if let directory = try? StateLocator.directory(for: place, to: "restore") {
+                throw notMounted(text, directory, mountedOn: place)
+            }
+            let absolute = Path.absolute(place)
+            guard absolute != "/" else { return }
+            place = URL(filePath: absolute).deletingLastPathComponent().path(percentEncoded: false)
+            if place.count > 1, place.hasSuffix("/") { place.removeLast() }
+        }
+    }
+
+    private func notMounted(
+        _ text: String, _ directory: String, mountedOn place: String
+    ) -> CommandFailure {
+        let source = StateInspection.unmounted(directory).source ?? "SOURCE"
+        let mountPoint = StateDirectory.lastMountPoint(of: directory) ?? "MOUNTPOINT"
+        return CommandFailure(
+            what: "restore \(text)",
+            why:
+                "the state \(directory) is not mounted, and what is restored becomes a file of the mount",
+            remedy:
+                "run `apus mount \(source) \(mountPoint)` first; `apus trash list \(place)` shows "
+                + "what is in its trash")
     }
 
     private func find(

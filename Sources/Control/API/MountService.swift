@@ -1,3 +1,6 @@
+package import Meters
+package import Transport
+
 /// The operations of a mount's daemon that the control API offers.
 ///
 /// Paths are relative to the mount point, with `/` between names but not at either end, and without
@@ -12,6 +15,14 @@ package protocol MountService: Sendable {
     ///   - limit: The maximum number of items.
     /// - Throws: `.missing` if a path does not exist.
     func status(below paths: [String], limit: Int) async throws(ControlError) -> StatusReport
+
+    /// Returns all metrics, each with its samples.
+    func metrics() async throws(ControlError) -> [MetricFamily]
+
+    func bandwidth() -> BandwidthReport
+
+    /// Limits the transfers of the mount, now and in later mounts.
+    func setBandwidth(_ bandwidth: Bandwidth) async throws(ControlError) -> BandwidthReport
 
     /// Returns one page of the names in the directory at `path`, or the item itself if it is not one.
     ///

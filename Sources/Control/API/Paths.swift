@@ -3,6 +3,11 @@ struct PathsBody: Codable {
     var paths: [String]?
 }
 
+struct BandwidthBody: Codable {
+    var up: UInt64?
+    var down: UInt64?
+}
+
 struct PinBody: Codable {
     var paths: [String]?
     /// Whether the answer ends only when everything is here.

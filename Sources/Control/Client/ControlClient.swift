@@ -34,6 +34,28 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.get, "programs", timeout: Self.answerTimeout))
     }
 
+    /// Returns the daemon's metrics in the text format of Prometheus.
+    package func metrics() async throws(ControlError) -> String {
+        var request = request(.get, "", timeout: Self.answerTimeout)
+        request.url = "http://apus/metrics"
+        do {
+            let (response, body) = try await transport.send(request, bytesMax: 16 << 20)
+            guard response.isSuccess else { throw refusal(body, status: response.status) }
+            return String(decoding: body, as: UTF8.self)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    package func bandwidth() async throws(ControlError) -> BandwidthReport {
+        try await answer(to: request(.get, "bandwidth", timeout: Self.answerTimeout))
+    }
+
+    package func setBandwidth(_ limit: Bandwidth) async throws(ControlError) -> BandwidthReport {
+        let body = BandwidthBody(up: limit.up, down: limit.down)
+        return try await answer(to: request(.post, "bandwidth", body: body))
+    }
+
     /// Calls `each` with one page after the other; see ``MountService/list(_:after:limit:)``.
     package func list(
         _ path: String, each: (ListPage) -> Void
@@ -315,11 +337,5 @@ extension ControlError {
                 remedy: "see the log in its state directory")
         default: self.init(.unreachable, what: what, why: error.reason)
         }
-    }
-}
-
-extension Duration {
-    fileprivate var inSeconds: Double {
-        Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
 }

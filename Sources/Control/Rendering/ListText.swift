@@ -41,7 +41,7 @@ extension ListItem {
 }
 
 extension String {
-    fileprivate func filled(to width: Int) -> String {
+    func filled(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }
 

@@ -80,7 +80,7 @@ extension SyncProgress {
     /// - Parameter columns: The maximum width; nil for none.
     package func failureLines(columns: Int?) -> [String] {
         let prefix = "failed "
-        let shown = failed.prefix(StatusReport.Extent.itemsMax)
+        let shown = failed.prefix(StatusReport.Extent.rowsMax)
             .map { prefix + $0.line(columns: columns.map { $0 - prefix.count }) }
         guard failed.count > shown.count else { return shown }
         let others = max(unsent, UInt64(failed.count)) - UInt64(shown.count)

@@ -1,7 +1,9 @@
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
+import Meters
 import ServiceLifecycle
+import Transport
 
 /// Maps requests to calls of the service, and its values to JSON.
 struct Routes: Sendable {
@@ -24,6 +26,8 @@ struct Routes: Sendable {
     func responder() -> some HTTPResponder<BasicRequestContext> {
         let router = Router()
         router.add(middleware: ErrorResponses())
+        // Where collectors of metrics expect it.
+        router.get("metrics") { _, _ in try await metrics() }
         let v1 = router.group("v1")
         v1.get("about") { _, _ in try Response.json(service.about) }
         v1.get("status") { request, _ in
@@ -50,6 +54,11 @@ struct Routes: Sendable {
         post("unpin", to: v1) { (body: PathsBody, _) in
             try Response.json(await service.unpin(try checkedPaths(body.paths, toDo: "unpin")))
         }
+        v1.get("bandwidth") { _, _ in try Response.json(service.bandwidth()) }
+        post("bandwidth", to: v1) { (body: BandwidthBody, _) in
+            let bandwidth = try bandwidth(body)
+            return try Response.json(await service.setBandwidth(bandwidth))
+        }
         v1.get("trash") { request, _ in try Response.json(await trash(request)) }
         post("trash/restore", to: v1, restore)
         v1.get("pins") { _, _ in try Response.json(await service.pins()) }
@@ -72,6 +81,15 @@ struct Routes: Sendable {
                 service.unmount(now: body.now ?? false, timeout: timeout), answering: request)
         }
         return router.buildResponder()
+    }
+
+    private func metrics() async throws -> Response {
+        let text = PrometheusText.format(
+            try await service.metrics(),
+            common: [.init(Metric.mountLabel, service.about.mountPoint)])
+        return Response(
+            status: .ok, headers: [.contentType: PrometheusText.contentType],
+            body: .init(byteBuffer: .init(string: text)))
     }
 
     private func watch(_ request: Request) async throws -> Response {
@@ -154,6 +172,14 @@ struct Routes: Sendable {
                 .invalid, what: "wait for \(seconds) seconds", why: "it is not a time")
         }
         return .seconds(seconds)
+    }
+
+    private func bandwidth(_ body: BandwidthBody) throws(ControlError) -> Bandwidth {
+        do throws(BandwidthError) {
+            return try Bandwidth(up: body.up, down: body.down).checked()
+        } catch {
+            throw ControlError(.invalid, what: "limit the bandwidth", why: error.description)
+        }
     }
 
     private func refresh(_ body: PathsBody, _ request: Request) async throws -> Response {

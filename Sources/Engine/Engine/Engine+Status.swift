@@ -145,6 +145,7 @@ extension Engine {
         if try database.isInDanger(pending.inode) {
             failure = failure?.isFinal == true ? failure?.withUnstoredBytes : .unstored(path)
         }
+        failure = try failure.map { try database.namingInodes(in: $0) }
         return PendingItem(
             inode: pending.inode, path: path,
             state: state, isDeletion: isPending && record?.links == 0, transfer: transfer,

@@ -97,7 +97,8 @@ extension Engine {
                 pending.due.map(local.agenda.delay).map { "in \($0.components.seconds + 1) s" }
                 ?? "soon"
             let retry = failure.isPassing ? "waiting to retry \(delay): " : ""
-            return Array("\(retry)\(failure.what): \(failure.why)\(remedy)".utf8)
+            let text = InodeNaming(self).text("\(failure.what): \(failure.why)\(remedy)")
+            return Array((retry + text).utf8)
         default:
             return nil
         }

@@ -67,6 +67,7 @@ package struct ItemLister: Sendable {
         let isInDanger = try database.isInDanger(inode)
         if pending?.failure?.isFinal == true || isInDanger { return .failed }
         if try database.conflictOriginal(of: inode) != nil { return .conflict }
+        if pending?.failure?.isHeldDeletion == true { return .held }
         if pending != nil { return .state(.dirty) }
         // It may have been removed since its name was read.
         guard let record = try database.inode(inode) else { return .state(.remote) }

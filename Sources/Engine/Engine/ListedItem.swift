@@ -5,6 +5,8 @@ package struct ListedItem: Sendable {
         case state(ItemState)
         /// A version that a remote one displaced from its name.
         case conflict
+        /// The remote has deleted it; that waits for a confirmation.
+        case held
         /// The last attempt to bring it to the remote failed permanently.
         case failed
     }

@@ -45,7 +45,7 @@ package struct StorageSpace: Hashable, Sendable {
 }
 
 /// A failure of the local disk.
-package struct DiskError: Error {
+package struct DiskError: Error, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
         /// POSIX: `ENOSPC`, `EDQUOT`.
         case full
@@ -66,6 +66,8 @@ package struct DiskError: Error {
     package let attempt: String
     /// The system's error message.
     package let reason: String
+
+    package var description: String { "\(attempt): \(reason)" }
 
     package init(_ kind: Kind, attempt: String, reason: String) {
         self.kind = kind

@@ -115,6 +115,15 @@ package enum Blocked: Error {
     }
 }
 
+extension Blocked: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .failure(let error): error.description
+        case .awaits(let need): "data is missing: \(need)"
+        }
+    }
+}
+
 /// Data that an operation needs, mostly from the remote.
 package enum MissingData: Hashable, Sendable {
     /// The names in a directory that was never listed.

@@ -30,6 +30,36 @@ package enum ProviderCall: Sendable {
     }
 }
 
+extension ProviderCall {
+    /// The kinds of calls, with the names that metrics have for them.
+    package enum Kind: String, CaseIterable, Sendable {
+        case list, probe, stat, read, write, abandon, move, delete, space, link, follow, changes
+        case createDirectory = "mkdir"
+        case createSymlink = "symlink"
+        case setAttributes = "setattr"
+    }
+
+    var kind: Kind {
+        switch self {
+        case .list: .list
+        case .probe: .probe
+        case .stat: .stat
+        case .read: .read
+        case .write: .write
+        case .abandon: .abandon
+        case .createDirectory: .createDirectory
+        case .createSymlink: .createSymlink
+        case .setAttributes: .setAttributes
+        case .move: .move
+        case .delete: .delete
+        case .space: .space
+        case .publicLink: .link
+        case .follow: .follow
+        case .changes: .changes
+        }
+    }
+}
+
 extension ProviderCall: CustomStringConvertible {
     package var description: String {
         switch self {

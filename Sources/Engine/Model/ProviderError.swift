@@ -1,6 +1,6 @@
 /// A failed operation of a store.
 package struct ProviderError: Error {
-    package enum Kind: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// The store holds another version than the expected one. HTTP 412.
         case changed
         /// The object or its parent directory does not exist. HTTP 404.
@@ -92,4 +92,8 @@ package struct ProviderError: Error {
         default: false
         }
     }
+}
+
+extension ProviderError: CustomStringConvertible {
+    package var description: String { attempt.isEmpty ? reason : "\(attempt): \(reason)" }
 }

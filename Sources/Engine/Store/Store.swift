@@ -1,4 +1,5 @@
 package import GRDB
+package import Meters
 
 /// The mount's database: opens it, and converts its errors to the engine's.
 ///
@@ -11,6 +12,10 @@ package final class Store: Sendable {
     let commitSync: CommitSync
     let commitWatch = CommitWatch()
     private let checkpointer: Checkpointer?
+    /// The durations of commits, without those of their transactions.
+    package let commitTimes = Histogram()
+    /// The durations of ``synchronize()``, with the wait for a synchronisation under way.
+    package let syncTimes = Histogram()
     let knownSalt = Locked<String?>(nil)
     /// The meaning of `folded_name` on the connections of a pool.
     private let names: Locked<NameMatching>
@@ -231,8 +236,11 @@ package final class Store: Sendable {
             let before = Self.changeCount(database)
             defer { if Self.changeCount(database) != before { commitSync.noteCommit() } }
             var value: Value?
+            var watch: Stopwatch?
+            defer { watch?.stop(into: commitTimes) }
             try database.inTransaction {
                 value = try body(database)
+                watch = Stopwatch()
                 return .commit
             }
             guard let value else { preconditionFailure("a committed transaction has a value") }
@@ -249,7 +257,7 @@ package final class Store: Sendable {
     /// - Throws: If it fails, to every caller that depended on it.
     func synchronize() throws(Blocked) {
         do {
-            try withBallast { try commitSync.synchronize() }
+            try syncTimes.timing { try withBallast { try commitSync.synchronize() } }
         } catch let error as DiskError {
             throw .failure(EngineError(error, "synchronize the state database"))
         } catch {

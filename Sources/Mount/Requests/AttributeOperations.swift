@@ -5,20 +5,20 @@ import Glibc
 extension fuse_lowlevel_ops {
     mutating func addAttributes() {
         getattr = { request, inode, _ in
-            Request(request, "getattr", inode).serveAttributes { (engine, inode) throws(Blocked) in
+            Request(request, .getattr, inode).serveAttributes { (engine, inode) throws(Blocked) in
                 try engine.attributes(of: inode)
             }
         }
         setattr = { request, inode, status, settable, _ in
             let change = AttributeChange(status!.pointee, settable: settable)
-            Request(request, "setattr", inode).serveAttributes { (engine, inode) throws(Blocked) in
+            Request(request, .setattr, inode).serveAttributes { (engine, inode) throws(Blocked) in
                 // Access times are not stored.
                 if change.isEmpty { return try engine.attributes(of: inode) }
                 return try engine.setAttributes(of: inode, to: change)
             }
         }
         statfs = { request, inode in
-            Request(request, "statfs", inode).serve { (engine, _) throws(Blocked) in
+            Request(request, .statfs, inode).serve { (engine, _) throws(Blocked) in
                 engine.space
             } answer: { request, space in
                 request.reply.statistics(space.statistics)
@@ -28,7 +28,7 @@ extension fuse_lowlevel_ops {
 
     mutating func addExtendedAttributes() {
         getxattr = { request, inode, name, room in
-            let request = Request(request, "getxattr", inode)
+            let request = Request(request, .getxattr, inode)
             request.trace()
             // The kernel asks for `security.capability` before the first write after each refresh of
             // the attributes, and `ls` for the access list of every file: answered without reading
@@ -45,7 +45,7 @@ extension fuse_lowlevel_ops {
             }
         }
         listxattr = { request, inode, room in
-            Request(request, "listxattr", inode).serve { (engine, inode) throws(Blocked) in
+            Request(request, .listxattr, inode).serve { (engine, inode) throws(Blocked) in
                 try engine.extendedAttributes(of: inode)
             } answer: { request, attributes in
                 // Each name ends with NUL. Linux: `listxattr`.
@@ -53,12 +53,12 @@ extension fuse_lowlevel_ops {
             }
         }
         setxattr = { request, inode, name, value, count, flags in
-            Request(request, "setxattr", inode).setExtendedAttribute(
+            Request(request, .setxattr, inode).setExtendedAttribute(
                 name!, to: [UInt8](UnsafeRawBufferPointer(start: value, count: count)),
                 flags: flags)
         }
         removexattr = { request, inode, name in
-            Request(request, "setxattr", inode).setExtendedAttribute(name!, to: nil, flags: 0)
+            Request(request, .setxattr, inode).setExtendedAttribute(name!, to: nil, flags: 0)
         }
     }
 }

@@ -1,13 +1,14 @@
 import CFuse
 import Engine
 import Glibc
+import Meters
 
 /// A handle (`fh`) is just the access mode that it was opened with, so that a process that takes
 /// over from a killed one understands all handles.
 extension fuse_lowlevel_ops {
     mutating func addHandles() {
         open = { request, inode, info in
-            let request = Request(request, "open", inode)
+            let request = Request(request, .open, inode)
             let flags = info!.pointee.flags
             let mode = FileAccess(openFlags: flags)
             let isScan = mode == .read && request.server.scanners.contain(request.reply.thread)
@@ -25,12 +26,12 @@ extension fuse_lowlevel_ops {
         }
         create = { request, parent, name, mode, info in
             let flags = info!.pointee.flags
-            Request(request, "create", parent).naming(name) { request, name in
+            Request(request, .create, parent).naming(name) { request, name in
                 request.create(name, mode: mode, flags: flags)
             }
         }
         flush = { request, inode, info in
-            let request = Request(request, "flush", inode)
+            let request = Request(request, .flush, inode)
             guard FileAccess(handle: info!.pointee.fh) == .write else {
                 request.reply.succeed()
                 return
@@ -40,7 +41,7 @@ extension fuse_lowlevel_ops {
             }
         }
         release = { request, inode, info in
-            let request = Request(request, "release", inode)
+            let request = Request(request, .release, inode)
             request.trace()
             request.server.release(
                 request.inode, access: FileAccess(handle: info!.pointee.fh))
@@ -53,19 +54,19 @@ extension fuse_lowlevel_ops {
             let offset = UInt64(clamping: offset)
             // None if the kernel asks for pages of a file that it keeps without a handle.
             let access = info.map { FileAccess(handle: $0.pointee.fh) } ?? .read
-            Request(request, "read", inode).serve { (engine, inode) throws(Blocked) in
+            Request(request, .read, inode).serve { (engine, inode) throws(Blocked) in
                 try engine.read(inode, at: offset, length: length, access: access)
             } answer: { request, range in
                 request.answer(range, at: offset)
             }
         }
         write = { request, inode, bytes, count, offset, info in
-            Request(request, "write", inode).write(
+            Request(request, .write, inode).write(
                 UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(clamping: offset),
                 clearsSetID: info!.pointee.flags & apus_clears_set_id != 0)
         }
         fsync = { request, inode, _, _ in
-            Request(request, "fsync", inode).synchronize()
+            Request(request, .fsync, inode).synchronize()
         }
     }
 }
@@ -132,6 +133,7 @@ extension Request {
     fileprivate consuming func answer(_ range: ReadableRange, at offset: UInt64) {
         // Its lease keeps the bytes until they are in the kernel.
         defer { withExtendedLifetime(range) {} }
+        server.meter.readBytes.add(range.count)
         if range.count == 0 {
             return reply.bytes(UnsafeRawBufferPointer(start: nil, count: 0))
         }
@@ -164,6 +166,7 @@ extension Request {
     ) {
         trace()
         let (engine, inode, count) = (server.engine, inode, bytes.count)
+        server.meter.writtenBytes.add(count)
         let written = Result { () throws(Blocked) in
             try engine.write(inode, bytes, at: offset, clearsSetID: clearsSetID)
         }

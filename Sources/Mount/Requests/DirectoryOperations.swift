@@ -6,7 +6,7 @@ import Synchronization
 extension fuse_lowlevel_ops {
     mutating func addDirectories() {
         opendir = { request, inode, _ in
-            let request = Request(request, "opendir", inode)
+            let request = Request(request, .opendir, inode)
             request.trace()
             if request.server.needsNoOpendir.load(ordering: .relaxed) {
                 // The kernel then opens directories by itself, and caches their listings.
@@ -19,16 +19,16 @@ extension fuse_lowlevel_ops {
             }
         }
         readdir = { request, inode, room, offset, _ in
-            Request(request, "readdir", inode).list(after: Int64(offset), room: room, .names)
+            Request(request, .readdir, inode).list(after: Int64(offset), room: room, .names)
         }
         readdirplus = { request, inode, room, offset, _ in
-            Request(request, "readdir", inode).list(after: Int64(offset), room: room, .attributes)
+            Request(request, .readdir, inode).list(after: Int64(offset), room: room, .attributes)
         }
         releasedir = { request, _, _ in
             Reply(request!).succeed()
         }
         fsyncdir = { request, inode, _, _ in
-            Request(request, "fsync", inode).synchronize()
+            Request(request, .fsync, inode).synchronize()
         }
     }
 }

@@ -5,7 +5,7 @@ import Glibc
 extension fuse_lowlevel_ops {
     mutating func addLookups() {
         lookup = { request, parent, name in
-            let request = Request(request, "lookup", parent)
+            let request = Request(request, .lookup, parent)
             switch RequestedName(name!) {
             case .name(let name): request.lookUp(name)
             // NFS and `open_by_handle_at` look up these two.
@@ -21,7 +21,7 @@ extension fuse_lowlevel_ops {
             }
         }
         readlink = { request, inode in
-            let request = Request(request, "readlink", inode)
+            let request = Request(request, .readlink, inode)
             let thread = request.reply.thread
             request.serve { (engine, inode) throws(Blocked) in
                 let link = try engine.symbolicLink(inode)
@@ -40,12 +40,12 @@ extension fuse_lowlevel_ops {
 
     mutating func addNames() {
         mknod = { request, parent, name, mode, _ in
-            Request(request, "mknod", parent).naming(name) { request, name in
+            Request(request, .mknod, parent).naming(name) { request, name in
                 request.makeNode(name, mode: mode)
             }
         }
         mkdir = { request, parent, name, mode in
-            Request(request, "mkdir", parent).naming(name) { request, name in
+            Request(request, .mkdir, parent).naming(name) { request, name in
                 let caller = request.reply.caller
                 request.serveEntry(name) { (engine, parent) throws(Blocked) in
                     try engine.createDirectory(
@@ -55,7 +55,7 @@ extension fuse_lowlevel_ops {
         }
         symlink = { request, target, parent, name in
             let target = [UInt8](cString: target!)
-            Request(request, "symlink", parent).naming(name) { request, name in
+            Request(request, .symlink, parent).naming(name) { request, name in
                 let caller = request.reply.caller
                 request.serveEntry(name) { (engine, parent) throws(Blocked) in
                     try engine.createSymlink(name, in: parent, target: target, caller: caller)
@@ -67,21 +67,21 @@ extension fuse_lowlevel_ops {
             Reply(request!).fail(EPERM)
         }
         unlink = { request, parent, name in
-            Request(request, "unlink", parent).naming(name) { request, name in
+            Request(request, .unlink, parent).naming(name) { request, name in
                 request.serve { (engine, parent) throws(Blocked) in
                     try engine.unlink(name, in: parent)
                 }
             }
         }
         rmdir = { request, parent, name in
-            Request(request, "rmdir", parent).naming(name) { request, name in
+            Request(request, .rmdir, parent).naming(name) { request, name in
                 request.serve { (engine, parent) throws(Blocked) in
                     try engine.removeDirectory(name, in: parent)
                 }
             }
         }
         rename = { request, parent, name, newParent, newName, flags in
-            Request(request, "rename", parent).naming(name) { request, name in
+            Request(request, .rename, parent).naming(name) { request, name in
                 request.naming(newName) { request, newName in
                     request.rename(name, to: newName, in: InodeNumber(newParent), flags: flags)
                 }

@@ -1,6 +1,7 @@
 import CFuse
 import Engine
 import Logging
+import Meters
 import Synchronization
 
 /// One request of the kernel, until it is answered.
@@ -10,8 +11,7 @@ import Synchronization
 /// INTERRUPT cancels the task.
 struct Request: ~Copyable {
     let server: RequestServer
-    /// For the log.
-    let name: StaticString
+    let kind: RequestKind
     /// The inode that it is about; for an operation on a name, the directory.
     let inode: InodeNumber
     /// The second directory of a rename.
@@ -19,12 +19,14 @@ struct Request: ~Copyable {
     /// Before it reads the engine's state for the answer.
     var begin: AnswerLedger.Moment
     let reply: Reply
+    private let timer: RequestTimer
 
     /// Takes over the obligation to answer `request`.
-    init(_ request: fuse_req_t?, _ name: StaticString, _ inode: fuse_ino_t) {
+    init(_ request: fuse_req_t?, _ kind: RequestKind, _ inode: fuse_ino_t) {
         guard let request else { preconditionFailure("every callback gets its request") }
         server = RequestServer.serving(request)
-        self.name = name
+        self.kind = kind
+        timer = RequestTimer(server.meter.durations(kind))
         self.inode = InodeNumber(inode)
         begin = server.notifier.moment
         reply = Reply(request)
@@ -101,7 +103,8 @@ struct Request: ~Copyable {
         case .admitted(let admitted): ticket = admitted
         case .full:
             server.logger.warning(
-                "request refused: too many wait for the remote", metadata: ["request": "\(name)"])
+                "request refused: too many wait for the remote",
+                metadata: ["request": "\(kind.name)"])
             reply.fail(EAGAIN)
             return
         case .stopped:
@@ -137,21 +140,19 @@ struct Request: ~Copyable {
 
     /// Answers with an error, and logs it if users should know about it.
     consuming func fail(_ error: EngineError) {
+        server.meter.note(error.kind)
         if let level = error.kind.logLevel {
-            server.logger.log(
-                level: level, "request failed",
-                metadata: [
-                    "request": "\(name)", "inode": "\(inode)", "attempt": "\(error.attempt)",
-                    "kind": "\(error.kind)", "remedy": "\(error.remedy ?? "-")",
-                    "cause": "\(error.cause.map(String.init(describing:)) ?? "-")",
-                ])
+            var metadata: Logger.Metadata = ["request": "\(kind.name)", "inode": "\(inode)"]
+            metadata["remedy"] = error.remedy.map { "\($0)" }
+            metadata["cause"] = error.cause.map { "\($0)" }
+            server.logger.log(level: level, "\(error)", metadata: metadata)
         }
         reply.fail(error.kind.errno)
     }
 
     borrowing func trace() {
         guard server.isTracing else { return }
-        server.logger.trace("request", metadata: ["request": "\(name)", "inode": "\(inode)"])
+        server.logger.trace("request", metadata: ["request": "\(kind.name)", "inode": "\(inode)"])
     }
 }
 

@@ -17,6 +17,7 @@ final class RequestServer: Sendable {
     let lender: Lender
     let cachesSymlinks: Bool
     let logger: Logger
+    let meter = RequestMeter()
     /// Read once, so that tracing costs one branch per request while it is off.
     let isTracing: Bool
     /// Whether the kernel can do without opening directories, see `opendir`. Known after INIT.

@@ -58,6 +58,8 @@ package final class FuseSession: Sendable {
     /// Whether the kernel reads whole local files by itself.
     package var lending: Lending { server.lender.lending }
 
+    package var meter: RequestMeter { server.meter }
+
     /// Mounts; from then on requests wait for ``run()``. Call once.
     package func mount() throws(MountError) {
         LibfuseLog.shared.use(logger)

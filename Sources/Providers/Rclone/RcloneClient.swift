@@ -10,6 +10,7 @@ struct RcloneClient: Sendable {
     let daemon: RcloneDaemon
     let transport: HTTPTransport
     let clock: any Clock
+    var limits = RcloneLimits()
 
     /// The limit of an answer other than a listing.
     private static let answerBytesMax = 512 << 20
@@ -22,6 +23,7 @@ struct RcloneClient: Sendable {
         _ function: String, _ input: RcloneInput,
         within limit: Duration? = .seconds(600)
     ) async throws(ProviderError) -> Answer {
+        await applyBandwidth()
         async let _ = pulse.watch()
         let answer: (response: HTTPResponse, body: [UInt8])
         do {
@@ -41,6 +43,7 @@ struct RcloneClient: Sendable {
 
     /// Lists a directory: the answer comes in one piece of any size.
     func list(_ input: RcloneInput) async throws(ProviderError) -> SpooledBody {
+        await applyBandwidth()
         async let _ = pulse.watch()
         let body = SpooledBody(ofStatus: 200, refusalBytesMax: Self.refusalBytesMax)
         let response: HTTPResponse
@@ -70,6 +73,31 @@ struct RcloneClient: Sendable {
     private func forgetRemotes() async {
         guard let request = try? request("fscache/clear", RcloneInput()) else { return }
         _ = try? await transport.send(request, bytesMax: Self.answerBytesMax)
+    }
+
+    // MARK: Bandwidth
+
+    /// Makes rclone keep to the bandwidth, from now on and after each later change of it.
+    func followBandwidth() {
+        // The transport outlives the client.
+        transport.onBandwidthChange { [weak daemon, weak transport, clock, limits] _ in
+            guard let daemon, let transport else { return }
+            let client = RcloneClient(
+                daemon: daemon, transport: transport, clock: clock, limits: limits)
+            Task { await client.applyBandwidth() }
+        }
+    }
+
+    /// Tells the running rclone the bandwidth, unless it knows it.
+    private func applyBandwidth() async {
+        guard let process = daemon.keeper.process else { return }
+        let bandwidth = transport.bandwidth
+        guard limits.begin(bandwidth, of: process) else { return }
+        var input = RcloneInput()
+        input.rate = RcloneLimits.text(bandwidth)
+        guard let request = try? request("core/bwlimit", input),
+            let answer = try? await transport.send(request), answer.response.isSuccess
+        else { return limits.forget() }
     }
 
     /// Runs beside each call and kills an rclone that hangs, so that the call fails.
@@ -179,6 +207,7 @@ struct RcloneClient: Sendable {
             headers: [(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")])
         request.answerBytes = UInt64(range.count)
         authorise(&request)
+        await applyBandwidth()
         async let _ = pulse.watch()
         do {
             _ = try await transport.send(request, into: sink)

@@ -34,6 +34,8 @@ struct RcloneInput: Encodable, Sendable {
     var group: String?
     var jobGroup: String?
     var config: Config?
+    /// The bandwidth.
+    var rate: String?
 
     /// The parts that an error may repeat: whole paths, and each name in them.
     var names: [String] {
@@ -43,7 +45,7 @@ struct RcloneInput: Encodable, Sendable {
 
     enum CodingKeys: String, CodingKey {
         case fs, remote, srcFs, srcRemote, dstFs, dstRemote, opt, command, arg
-        case createEmptySrcDirs, deleteEmptySrcDirs, group
+        case createEmptySrcDirs, deleteEmptySrcDirs, group, rate
         case jobGroup = "_group"
         case config = "_config"
     }

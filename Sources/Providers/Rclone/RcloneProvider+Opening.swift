@@ -27,6 +27,7 @@ extension RcloneProvider {
         let daemon = RcloneDaemon(program, directory: directory, logger: world.logger)
         world.atEnd { daemon.end() }
         let client = RcloneClient(daemon: daemon, transport: world.transport, clock: world.clock)
+        client.followBandwidth()
         try await awaitStart(of: client)
         return try await open(
             fileSystem, client, spool: RcloneSpool(directory: directory, pool: pool),

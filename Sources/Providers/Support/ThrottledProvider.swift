@@ -121,9 +121,13 @@ private struct ThrottledSource: PacedByteSource {
         try inner.read(into: buffer, at: offset)
     }
 
-    var pieceBytes: UInt64 { pace.pieceBytes }
+    /// A source that has a pace of its own keeps it.
+    private var paced: (any PacedByteSource)? { inner as? any PacedByteSource }
+
+    var pieceBytes: UInt64 { min(pace.pieceBytes, paced?.pieceBytes ?? .max) }
 
     func waitUntilDue(_ offset: UInt64) async throws {
+        try await paced?.waitUntilDue(offset)
         try await clock.sleep(until: pace.due(bytes: offset))
     }
 }

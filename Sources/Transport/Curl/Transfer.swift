@@ -5,7 +5,9 @@ import Synchronization
 ///
 /// Created by the requesting task, then handed over to the transport's thread, which alone uses it
 /// from then on. It ends exactly once.
-final class Transfer: @unchecked Sendable {  // sound: handed over once, through the inbox's mutex
+final class Transfer: Throttled, @unchecked Sendable {
+    // Sound: handed over once, through the inbox's mutex.
+
     /// The result of a successful transfer.
     struct Answer: Sendable {
         let response: HTTPResponse
@@ -71,6 +73,11 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     var usesFreshConnection: Bool { request.usesFreshConnection }
 
+    /// Whether its bytes count for the ``Bandwidth``: not those to a program on this machine.
+    var isLimited: Bool { request.unixSocketPath == nil }
+
+    var isUrgent: Bool { lane == .metadata }
+
     /// Closes connections that have been idle for longer, by a second or two, instead of using them.
     func limitIdleTime(to duration: Duration) {
         let seconds = min(duration.components.seconds + 1, Self.idleSecondsMax)
@@ -109,6 +116,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     ///
     /// - Returns: The status of the answer, if it is complete.
     func finish(_ code: CURLcode) -> Int? {
+        round?.throttle.charge(handle.get(CURLINFO_REQUEST_SIZE), .up, of: self)
         if let failure {
             fail(failure.kind, failure.reason, cause: failure.cause)
         } else if code != CURLE_OK {
@@ -207,6 +215,14 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         noteWaiting()
     }
 
+    /// Whether it waits for its share of the bandwidth.
+    private var isThrottled: Bool { round?.throttle.isWaiting(self) ?? false }
+
+    /// Whether hardly anything has moved for a while, although it might.
+    func isSlow(at now: ContinuousClock.Instant) -> Bool {
+        progress.isSlow(at: now) && !isThrottled
+    }
+
     func takeUncountedBytes() -> UInt64 { activity.takeUncountedBytes() }
 
     /// The status of a refusal whose body is not complete.
@@ -218,7 +234,9 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
         // Waiting for the sink or the source is not the network's fault.
-        if delivery.isPaused || body?.isPaused ?? false { activity.postpone(at: now) }
+        if delivery.isPaused || body?.isPaused ?? false || isThrottled {
+            activity.postpone(at: now)
+        }
         return activity.isStalled(phase, at: now)
     }
 
@@ -249,6 +267,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     fileprivate func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         noteReception()
+        round?.throttle.note(line.count, .down, of: self)
         switch head.read(line) {
         case .more: return true
         case .tooLarge:
@@ -272,8 +291,10 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Reception {
         guard let response = head.response, checkCancellation() else { return .failed }
+        guard round?.throttle.admits(self, .down) != false else { return .paused }
         guard head.next == nil else {
             noteReception(bytes.count)
+            round?.throttle.note(bytes.count, .down, of: self)
             guard activity.receivedBytes > Self.redirectBytesMax else { return .received }
             failure = (.tooLarge, "the body of a redirect is too long", nil)
             return .failed
@@ -281,6 +302,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         switch delivery.append(bytes, of: response, answer: head.answerCount) {
         case .accepted:
             noteReception(bytes.count)
+            round?.throttle.note(bytes.count, .down, of: self)
             return .received
         case .full: return .paused
         case .failed:
@@ -292,9 +314,12 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     /// - Returns: nil to end the transfer.
     fileprivate func send(into buffer: UnsafeMutableRawBufferPointer) -> BodyFeed.Portion? {
         guard checkCancellation() else { return nil }
+        guard round?.throttle.admits(self, .up) != false else { return .notYet }
         let portion = body?.read(into: buffer) ?? .bytes(count: 0)
         switch portion {
-        case .bytes(let count): if count > 0 { noteActivity(sent: count) }
+        case .bytes(let count):
+            round?.throttle.note(count, .up, of: self)
+            if count > 0 { noteActivity(sent: count) }
         case .notYet: break
         case .failed(let error):
             failure = (.source, "the body of the request could not be read", error)

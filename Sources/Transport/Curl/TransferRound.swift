@@ -3,7 +3,12 @@
 /// libcurl calls back for each line of a header and each 16 KiB of a body. The rest of the work, such as
 /// waking the thread of a sink, is done once for all that has arrived. Used only by that thread.
 final class TransferRound {
+    let throttle: Throttle<Transfer>
     var transfers: [Transfer] = []
+
+    init(_ throttle: Throttle<Transfer>) {
+        self.throttle = throttle
+    }
 
     /// Ends the round: each transfer counts and delivers its bytes.
     func end() {

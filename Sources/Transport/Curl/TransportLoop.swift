@@ -5,7 +5,8 @@ struct TransportLoop: ~Copyable {
     private typealias ID = ObjectIdentifier
 
     private let multi: MultiHandle
-    private let round = TransferRound()
+    private let round: TransferRound
+    private let throttle: Throttle<Transfer>
     /// Transfers that libcurl works on, by its identifier.
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
     /// Transfers that wait for a place.
@@ -21,8 +22,12 @@ struct TransportLoop: ~Copyable {
     private var freshAnswer: ContinuousClock.Instant?
     private static let reminderInterval: Duration = .seconds(5)
 
-    init(_ multi: consuming MultiHandle, _ options: TransportOptions) {
+    init(
+        _ multi: consuming MultiHandle, _ options: TransportOptions, meter: TransportMeter
+    ) {
         self.multi = multi
+        throttle = Throttle(options.clock, meter: meter)
+        round = TransferRound(throttle)
         admission = Admission(options.requestsPerHost, queries: options.queriesPerHost)
         nextAdjustment = startTime + HostLimit.windowMin
         nextReminder = startTime + Self.reminderInterval
@@ -48,6 +53,10 @@ struct TransportLoop: ~Copyable {
         if code != CURLE_OK, end(transfer) { _ = transfer.finish(code) }
     }
 
+    mutating func limit(to bandwidth: Bandwidth) {
+        for transfer in throttle.limit(to: bandwidth) { resume(transfer) }
+    }
+
     mutating func cancelAll() {
         for transfer in Array(active.values) + Array(waiting.values) { cancel(transfer) }
         round.end()
@@ -57,11 +66,13 @@ struct TransportLoop: ~Copyable {
 
     /// Moves bytes without waiting, and ends the transfers that are complete.
     mutating func perform() {
+        while let transfer = throttle.takeDue() { resume(transfer) }
         multi.perform()
         round.end()
         while let (easy, code) = multi.nextEnded() {
             guard let transfer = active.removeValue(forKey: easy) else { continue }
             multi.remove(transfer)
+            throttle.remove(transfer)
             if code == CURLE_OK, transfer.usesFreshConnection { freshAnswer = .now }
             let isTimeout = code == CURLE_OPERATION_TIMEDOUT || code == CURLE_COULDNT_CONNECT
             leave(transfer, status: transfer.finish(code), isTimeout: isTimeout)
@@ -76,6 +87,7 @@ struct TransportLoop: ~Copyable {
         // libcurl considers its own timers; the limit only matters if an event got lost.
         var limit = active.isEmpty ? .seconds(60) : SocketEvents.passInterval
         if let nextDeadline { limit = min(limit, nextDeadline - now) }
+        if let time = throttle.timeToDue { limit = min(limit, max(time, .milliseconds(1))) }
         if admission.hasWaiting { limit = min(limit, nextAdjustment - now) }
         multi.wait(atMost: limit)
     }
@@ -109,6 +121,7 @@ struct TransportLoop: ~Copyable {
     ) -> Bool {
         if active.removeValue(forKey: transfer.pointer) != nil {
             multi.remove(transfer)
+            throttle.remove(transfer)
             leave(transfer, status: status, isTimeout: isTimeout)
             return true
         }
@@ -142,7 +155,7 @@ struct TransportLoop: ~Copyable {
         for transfer in active.values {
             guard let host = transfer.destination.limitedHost else { continue }
             admission.noteBytes(transfer.takeUncountedBytes(), host: host, lane: transfer.lane)
-            guard transfer.progress.isSlow(at: now) else { continue }
+            guard transfer.isSlow(at: now) else { continue }
             slow[host, default: [:]][transfer.lane, default: 0] += 1
         }
         activate(admission.adjustLimits(at: uptime, slow: slow))

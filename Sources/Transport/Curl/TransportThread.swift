@@ -9,6 +9,7 @@ final class TransportThread: Sendable {
         case cancel(Transfer)
         /// The transfer's sink has room again or has failed. Has no effect on one that has ended.
         case resume(Transfer)
+        case limit(Bandwidth)
         case stop
     }
 
@@ -22,10 +23,12 @@ final class TransportThread: Sendable {
     }
 
     private let options: TransportOptions
+    private let meter: TransportMeter
     private let inbox = Mutex(Inbox())
 
-    init(_ options: TransportOptions) {
+    init(_ options: TransportOptions, meter: TransportMeter) {
         self.options = options
+        self.meter = meter
     }
 
     /// Sends a command to the thread. If that has stopped, a transfer ends as cancelled.
@@ -47,7 +50,7 @@ final class TransportThread: Sendable {
             return close()
         }
         inbox.withLock { [bell = multi.bell] in $0.bell = bell }
-        var loop = TransportLoop(multi, options)
+        var loop = TransportLoop(multi, options, meter: meter)
         while executeCommands(&loop) {
             loop.perform()
             if beginWait() { loop.wait() }
@@ -79,6 +82,7 @@ final class TransportThread: Sendable {
             case .start(let transfer): loop.start(transfer)
             case .cancel(let transfer): loop.cancel(transfer)
             case .resume(let transfer): loop.resume(transfer)
+            case .limit(let bandwidth): loop.limit(to: bandwidth)
             case .stop:
                 cancelStarts(in: commands[(index + 1)...])
                 return false

@@ -7,18 +7,18 @@ enum DaemonLog {
 
     static func path(in stateDirectory: String) -> String { stateDirectory + "/log" }
 
-    /// Writes the log messages of this process to standard error, with time stamps.
+    /// Writes the log messages of this process to standard error.
     ///
-    /// `APUS_LOG` sets the lowest level shown: `trace`, `debug`, `info` (the default), `notice`,
-    /// `warning`, `error` or `critical`.
-    static func bootstrap() {
-        let level = ProcessInfo.processInfo.environment["APUS_LOG"]
-            .flatMap { Logger.Level(rawValue: $0) }
+    /// - Parameter levels: nil for those of the environment: `APUS_LOG`, in the same form.
+    static func bootstrap(_ format: LogFormat, _ levels: LogLevels?) -> DaemonLogOutput {
+        let output = DaemonLogOutput(format)
+        let usual = ProcessInfo.processInfo.environment["APUS_LOG"]
+            .flatMap { try? LogLevels(parsing: $0) }
+        let levels = levels ?? usual ?? .standard
         LoggingSystem.bootstrap { label in
-            var handler = StreamLogHandler.standardError(label: label)
-            handler.logLevel = level ?? .info
-            return handler
+            DaemonLogHandler(label, output, level: levels.level(of: label))
         }
+        return output
     }
 
     /// Limits the length of the log now and every minute until cancelled: a mount may last for years.
