@@ -92,6 +92,7 @@ extension MountedTests {
             let folder = try MountedFolder(options)
             defer { folder.remove() }
             let asked = "\(folder.base)/asked"
+            try #require(mkfifo(asked, 0o600) == 0)
             let command = "sleep 600 & echo $! > \(asked); wait"
             try Files.makeDirectory("\(folder.base)/apus")
             let config = "\(folder.base)/apus/config.toml"
@@ -107,17 +108,14 @@ extension MountedTests {
             try Files.write(Array("[default]\ncredential_process = \(command)\n".utf8), to: aws)
 
             let said = try Program.require(
-                "python3", "-c", Self.interrupting, "\(kind) of", Apus.path, "mount",
+                "python3", "-c", Self.interrupting, "\(kind) of", asked, Apus.path, "mount",
                 folder.source, folder.point, "--state-dir", folder.state,
                 environment: [
                     "XDG_CONFIG_HOME": folder.base, "AWS_CONFIG_FILE": aws,
                     "AWS_SHARED_CREDENTIALS_FILE": "\(folder.base)/none",
                 ])
             #expect(said.contains("Waiting for \(kind) of"), "\(said)")
-            let asker = try #require(
-                pid_t(
-                    String(decoding: try Files.read(asked), as: UTF8.self)
-                        .filter { !$0.isWhitespace }))
+            let asker = try #require(pid_t(said.split(separator: "\n").last ?? ""))
             try eventually("the daemon is gone", within: .seconds(60)) { !folder.isDaemonRunning }
             try eventually("what the command has started is gone", within: .seconds(60)) {
                 kill(asker, 0) != 0
@@ -125,14 +123,14 @@ extension MountedTests {
             #expect(!folder.isMounted)
         }
 
-        /// Runs a command on a terminal of its own until it prints some words, presses Ctrl-C, and prints all
-        /// that it has printed.
+        /// Runs a command on a terminal of its own until it prints some words and writes to a pipe, presses
+        /// Ctrl-C, and prints all that it has printed, then the text from the pipe.
         private static let interrupting = """
             import os, pty, sys
             words = sys.argv[1].encode()
             process, terminal = pty.fork()
             if process == 0:
-                os.execv(sys.argv[2], sys.argv[2:])
+                os.execv(sys.argv[3], sys.argv[3:])
             said, pressed = b'', False
             while True:
                 try:
@@ -144,9 +142,10 @@ extension MountedTests {
                 said += piece
                 if words in said and not pressed:
                     pressed = True
+                    written = open(sys.argv[2], 'rb').read()
                     os.write(terminal, b'\\x03')
             os.waitpid(process, 0)
-            sys.stdout.buffer.write(said)
+            sys.stdout.buffer.write(said + b'\\n' + written)
             """
 
         @Test func `an unmount with nothing to send takes no refused credentials for a failure`()

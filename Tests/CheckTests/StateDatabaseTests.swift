@@ -158,7 +158,7 @@ import Testing
     ///
     /// Method: random bytes right after the header of a table's first page, which has the order of
     /// its rows.
-    @Test(.timeLimit(.minutes(1)), arguments: ["dirents", "settings"])
+    @Test(.timeLimit(.minutes(5)), arguments: ["dirents", "settings"])
     func `with random damage is read without looping`(table: String) throws {
         try fixture.execute(
             """

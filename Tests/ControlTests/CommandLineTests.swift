@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct CommandLineTests {
     @Test(arguments: [
         ["mount"], ["mount", "folder:/x"], ["evict"], ["unmount"], ["nonsense"],

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The configuration file of a user, as `apus mounts` and `apus mount` read it.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct ConfigurationFileTests {
     private struct Report: Decodable {
         let name: String

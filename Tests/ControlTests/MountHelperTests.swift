@@ -3,7 +3,7 @@ import Testing
 
 /// The arguments of a mount helper, as mount(8) passes them. With `-f` nothing is mounted, `-v` prints
 /// the command.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct MountHelperTests {
     private let directory: TemporaryDirectory
 
