@@ -242,7 +242,7 @@ extension MountedTests {
                         let log = String(
                             decoding: try Files.read("\(folder.state)/log"), as: UTF8.self)
                         lines = log.split(separator: "\n")
-                            .filter { $0.contains("content without a name kept") }
+                            .filter { $0.contains("ontent without a name kept") }
                         return lines.count == count
                     }
                     #expect(try Files.names(in: lost).count == count)

@@ -43,6 +43,15 @@ extension MountedTests {
             }
         }
 
+        /// Removes files on the remote while the daemon stands still, so that no listing sees only some of
+        /// them gone.
+        private func removeAtOnce(_ names: [String], _ folder: MountedFolder) throws {
+            let process = try #require(folder.daemon)
+            kill(process, SIGSTOP)
+            defer { kill(process, SIGCONT) }
+            for name in names { try Files.unlink(folder.remote("many/\(name)")) }
+        }
+
         @Test(.timeLimit(.minutes(2)))
         func `on the remote are held until confirmed, and what was here goes to the trash`() throws
         {
@@ -59,7 +68,7 @@ extension MountedTests {
                 for name in local {
                     #expect(try Files.read(folder.local("many/\(name)")) == content(name))
                 }
-                for name in gone { try Files.unlink(folder.remote("many/\(name)")) }
+                try removeAtOnce(gone, folder)
                 try eventually("the status lists what is held") {
                     let items = try folder.report().items
                     let held = items.filter {
@@ -109,7 +118,7 @@ extension MountedTests {
             try withManyFiles { folder in
                 let here = Self.deleted.dropFirst()
                 for name in here { _ = try Files.read(folder.local("many/\(name)")) }
-                for name in Self.deleted { try Files.unlink(folder.remote("many/\(name)")) }
+                try removeAtOnce(Self.deleted, folder)
                 try eventually("all are held") { try folder.report().counts.held?.items == 150 }
                 let missing = Self.deleted[0]
                 let result = try Apus.run("confirm-deletions", "--reject", folder.point)

@@ -74,7 +74,7 @@ extension MountedTests {
                     #expect(opened?.code == ENFILE)
                 }
                 #expect(time < .seconds(20))
-                #expect(folder.logTail.contains("tooManyOpen"))
+                #expect(folder.logTail.contains("too many open files"))
                 try Program.require("prlimit", "--pid", "\(daemon)", "--nofile=1024:")
                 #expect(try Files.read(folder.local("small")) == [1])
             }

@@ -33,11 +33,11 @@ extension MountedTests {
 
         /// Goal: a write that does not fit fails itself, so that whoever was told that a write
         /// succeeded can rely on it (I1, I2).
-        @Test(.timeLimit(.minutes(2)))
+        @Test(.timeLimit(.minutes(10)))
         func `refuses the write that does not fit, keeps all others, and recovers`() throws {
             // Uploads, of which there are several at a time, have to be slower than the writes even on
             // a busy machine, since they make room.
-            try withSmallDisk(source: "rate=512KiB") { folder, _ in
+            try withSmallDisk(source: "rate=128KiB") { folder, _ in
                 var written: [String: [UInt8]] = [:]
                 var full: String?
                 for number in 0..<100 where full == nil {

@@ -56,7 +56,7 @@ extension MountedTests {
                     let changes = server.requests.filter { $0.target.hasPrefix("/dav/x") }
                         .map(\.method).filter { $0 != "PROPFIND" }
                     #expect(changes.isEmpty)
-                    #expect(folder.logTail.contains("files without a size"))
+                    #expect(folder.logTail.contains("iles without a size"))
                     try folder.unmount(now: true)
                 }
             }

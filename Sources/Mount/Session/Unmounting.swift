@@ -1,11 +1,29 @@
 import Glibc
 import SystemCalls
 
-/// Unmounts a mount that is not in use: as root with the system call, else with `fusermount3`.
+/// How often to try to unmount, and the pause in between: a program that only looks at the mount, as one
+/// that lists all mounts does, holds it for a moment, and no event tells its end.
+private let attemptsMax = 5
+private let pauseMicroseconds: useconds_t = 100_000
+
+/// Unmounts a mount that is not in use: as root with the system call, else with `fusermount3`. Blocks for
+/// half a second at most.
 ///
 /// - Parameter path: Absolute, without symbolic links.
 /// - Throws: `.busy`, `.helperMissing`, `.refused`.
 func unmount(_ path: String) throws(MountError) {
+    for _ in 1..<attemptsMax {
+        do throws(MountError) {
+            return try unmountOnce(path)
+        } catch {
+            guard error.kind == .busy else { throw error }
+            usleep(pauseMicroseconds)
+        }
+    }
+    try unmountOnce(path)
+}
+
+private func unmountOnce(_ path: String) throws(MountError) {
     let attempt = "cannot unmount \(path)"
     if umount2(path, 0) == 0 { return }
     switch errno {
