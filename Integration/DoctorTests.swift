@@ -258,7 +258,7 @@ extension MountedTests {
                 #expect(!all.contains("hush"), "\(all)")
                 #expect(!all.contains(folder.base), "\(all)")
                 #expect(all.contains("\"pending\" : 1"), "\(all)")
-                #expect(all.contains("FUSE device") && all.contains("[apus] mounting"), "\(all)")
+                #expect(all.contains("FUSE device") && all.contains("daemon: Mounting"), "\(all)")
                 #expect(try Files.status(bundle).st_mode & 0o777 == 0o600)
                 // It replaces no file.
                 try Apus.expectRefusal("doctor", "--bundle", bundle, naming: "exists")

@@ -19,13 +19,12 @@ enum LogDigest {
             .compactMap(message).suffix(linesMax).joined(separator: "\n") + "\n"
     }
 
-    /// Returns `TIME LEVEL [MODULE] MESSAGE`, as the logger writes a line, without the metadata before the
-    /// module. Messages are constant texts. A line of another form is left out, such as the second one of a
-    /// value with a line end.
+    /// Returns `TIME LEVEL MODULE: MESSAGE`, as `LogFormat.text` writes a line, without the values after it and
+    /// without paths between quotes. A line of another form is left out, such as the second one of a value
+    /// with a line end.
     static func message(_ line: Substring) -> String? {
-        guard let parts = line.wholeMatch(of: /(\S+ [a-z]+) [a-z]+:.* (\[[A-Za-z0-9]+\] .*)/) else {
-            return nil
-        }
-        return "\(parts.1) \(parts.2)"
+        let form = /(\S+ [a-z]+ [a-z]+: .+?)(?: [A-Za-z]+=.*)?/
+        guard let parts = line.wholeMatch(of: form) else { return nil }
+        return String(parts.1.replacing(/"[^"]*"/, with: "…"))
     }
 }

@@ -51,7 +51,8 @@ final class DaemonLogOutput: Sendable {
     }
 
     func write(_ entry: LogEntry) {
-        guard entry.namesInodes, let naming = naming.withLock({ $0 }) else {
+        // Traces are for those who know the numbers, and each request has one.
+        guard entry.level != .trace, entry.namesInodes, let naming = naming.withLock({ $0 }) else {
             return write(entry) { $0 }
         }
         queue.async { self.write(entry, naming) }
