@@ -11,7 +11,7 @@ extension MountedTests {
         private static let kinds = [CloudKind.webdav, .folder, .rcloneWebDAV]
             .filter(CloudKind.chosen.contains)
         private static let perSecond = 256 << 10
-        /// What may move before it is paid for: rclone has large pieces.
+        /// The bytes that may move before the limit takes effect: rclone has large pieces.
         private static let free = 8 << 20
         private static let bytes = SeededRandom.bytes(12 << 20, seed: 3)
 

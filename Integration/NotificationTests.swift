@@ -36,7 +36,7 @@ extension MountedTests {
         ) throws -> String {
             let head = [
                 "curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}",
-                "--data", text,
+                "--data-binary", text,
             ]
             let url = "http://127.0.0.1:\(port)/notifications"
             return try Program.start(head + options + [url]).wait().output
@@ -110,6 +110,12 @@ extension MountedTests {
                             try Self.post(event, to: port, "--header", bearer + "0") == "401")
                         #expect(try Self.post("{}", to: port, "--header", bearer) == "400")
                         #expect(try Self.post("[", to: port, "--header", bearer) == "400")
+                        let large = "\(folder.base)/large"
+                        try Files.write([UInt8](repeating: 0x20, count: 1 << 20 | 1), to: large)
+                        #expect(
+                            try Self.post(
+                                event, to: port, "--header", bearer, "--data-binary", "@\(large)")
+                                == "413")
                         #expect(!Files.exists(folder.local("new")))
                         try store.python("s3.put_object(Bucket=bucket, Key='p/new', Body=b'1')")
                         #expect(

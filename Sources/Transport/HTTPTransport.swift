@@ -47,16 +47,16 @@ package final class HTTPTransport: Sendable {
     package var bandwidth: Bandwidth { limit.withLock(\.bandwidth) }
 
     package func setBandwidth(_ bandwidth: Bandwidth) {
-        let observers = limit.withLock { limit in
+        limit.withLock { limit in
             limit.bandwidth = bandwidth
-            // Under the lock, so that the thread has the last value too.
+            // Under the lock, so that all have the last value in the end.
             shared.post(.limit(bandwidth))
-            return limit.observers
+            for observer in limit.observers { observer(bandwidth) }
         }
-        for observer in observers { observer(bandwidth) }
     }
 
-    /// Calls `observer` with each later value of ``bandwidth``, on any thread.
+    /// Calls `observer` with each later value of ``bandwidth``, on any thread, one after the other. It
+    /// calls this transport only after it has returned.
     package func onBandwidthChange(_ observer: @escaping @Sendable (Bandwidth) -> Void) {
         limit.withLock { $0.observers.append(observer) }
     }

@@ -88,7 +88,7 @@ private func mountAndServe(
     let control = ControlServer(
         service: folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)",
         logger: LogLevels.Module.control.logger)
-    let servers: [(any DaemonServer)?] = [control, folder.webhook(options)]
+    let servers: [(any DaemonServer)?] = [control, folder.webhook]
     try await serve(
         folder, by: servers.compactMap(\.self), manager, signals: signals, logger: logger
     ) {

@@ -4,7 +4,7 @@ import ProviderSupport
 
 extension MountedEngine {
     /// The server for the notifications of the store; nil if none are expected.
-    func webhook(_ options: MountOptions) -> WebhookServer? {
+    var webhook: WebhookServer? {
         guard let webhook = options.webhook, let notifications else { return nil }
         let logger = logger
         return WebhookServer(address: webhook.address, token: webhook.token, logger: logger) {

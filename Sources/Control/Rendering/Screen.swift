@@ -14,7 +14,7 @@ package struct Screen {
     /// Shows lines, none wider than the terminal, and fewer than its rows.
     ///
     /// - Parameter columns: The width of the terminal. After a change of it, the terminal has broken the
-    ///   lines anew, so all of it is cleared.
+    ///   lines anew, and the whole screen is cleared.
     package mutating func show(_ lines: [String], columns: Int) {
         guard lines != shown || columns != self.columns else { return }
         let isResized = isBegun && columns != self.columns

@@ -137,7 +137,7 @@ extension StatusItem {
             (.uploading, nil):
             "\(transferWord) \(percent) %"
         case (.uploading, _): transferWord
-        // What is retried is a deletion nevertheless.
+        // A deletion that is retried is still one.
         case (_, .delete) where isPassing: "deletion"
         case _ where isPassing: "waiting"
         case _ where error != nil: attempts > 0 ? "failed" : "held"
@@ -149,7 +149,7 @@ extension StatusItem {
         }
     }
 
-    /// What is being done.
+    /// The word for the current transfer.
     var transferWord: String {
         guard state == .uploading else { return "downloading" }
         return switch operation {

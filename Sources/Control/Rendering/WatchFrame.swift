@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
-/// What a watch of mounts shows at one time: a line or two for each mount, what is under way there, and
-/// what needs attention.
+/// The lines of a watch of mounts at one time: one or two for each mount, its transfers, and the items that
+/// need attention.
 package struct WatchFrame {
     package struct Mount: Sendable {
         package let mountPoint: String

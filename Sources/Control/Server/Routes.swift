@@ -26,7 +26,7 @@ struct Routes: Sendable {
     func responder() -> some HTTPResponder<BasicRequestContext> {
         let router = Router()
         router.add(middleware: ErrorResponses())
-        // Where collectors of metrics expect it.
+        // Collectors of metrics expect this path.
         router.get("metrics") { _, _ in try await metrics() }
         let v1 = router.group("v1")
         v1.get("about") { _, _ in try Response.json(service.about) }

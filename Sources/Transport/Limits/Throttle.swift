@@ -1,6 +1,6 @@
 import Meters
 
-/// What a ``Throttle`` has to know about a transfer.
+/// A transfer that a ``Throttle`` may pause.
 protocol Throttled: AnyObject {
     var isLimited: Bool { get }
     /// Whether a program waits for a short answer.

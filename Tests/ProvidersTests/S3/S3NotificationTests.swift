@@ -94,6 +94,14 @@ import Testing
         #expect(throws: NotificationError.unknownForm) { try changes(text) }
     }
 
+    @Test func `none is taken before the source is connected`() throws {
+        let inbox = NotificationInbox()
+        #expect(throws: NotificationError.notConnected) { try inbox.deliver([]) }
+        inbox.open { body throws(NotificationError) in body.count }
+        let count = try inbox.deliver([1, 2])
+        #expect(count == 2)
+    }
+
     @Test func `the message at the configuration has no change`() throws {
         #expect(
             try changes(#"{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":"photos"}"#) == [])
