@@ -60,10 +60,11 @@ struct StatusCommand: AsyncParsableCommand {
 
     func run() async throws {
         let daemons = try Daemons()
-        if who { return try await showPrograms(daemons) }
-        if watch, !path.isEmpty || !daemons.mountPoints.isEmpty { return try await watch(daemons) }
+        let isNothingMounted = path.isEmpty && daemons.mountPoints.isEmpty
+        if who, !isNothingMounted { return try await showPrograms(daemons) }
+        if watch, !isNothingMounted { return try await watch(daemons) }
         defer { if path.isEmpty { showWaitingStates() } }
-        if path.isEmpty && daemons.mountPoints.isEmpty {
+        if isNothingMounted {
             return json
                 ? try Console.printJSON([StatusReport]())
                 : Console.printLine(Self.noMounts(daemons.othersMountPoints.count))
@@ -83,7 +84,6 @@ struct StatusCommand: AsyncParsableCommand {
             reports.append(try await target.client.programs())
         }
         if json { return try Console.printJSON(reports) }
-        if reports.isEmpty { return Console.printLine("No mounts.") }
         for report in reports {
             if reports.count > 1 { Console.printLine("\(report.mountPoint):") }
             Console.printLine(report.text(columns: Self.columns))
