@@ -113,22 +113,37 @@ extension MountedTests {
             }
         }
 
+        /// Returns once the page has asked for the mounts since the call, and has the answer.
+        private static func awaitLook(by page: WebPage) throws {
+            let looks =
+                "performance.getEntriesByType('resource')"
+                + ".filter((each) => each.name.endsWith('/mounts')).length"
+            try page.browser.evaluate("window.looksBefore = \(looks)")
+            // The first may have been on its way.
+            try page.browser.await("a look at the mounts", "\(looks) > window.looksBefore + 1")
+        }
+
         @Test(.timeLimit(.minutes(3)))
         func `tells of a daemon that has died, and follows the next one`() throws {
             try MountedFolder.with(Self.refreshing) { remote in
                 try Files.write([1], to: remote + "/a")
             } _: { folder in
-                try WebPage.with { page in
-                    try page.choose(folder)
-                    try folder.killDaemon()
-                    try page.browser.await(
-                        "the card says so",
-                        "\(page.card(of: folder))?.querySelector('.remote').dataset.state === 'bad'"
-                    )
-                    try folder.remount()
-                    try page.await("Online", in: ".card[aria-pressed=true]")
-                    try Files.write([1], to: folder.local("b"))
-                    try page.await(state: "local", of: "b")
+                // Another mount, to which the page must not turn meanwhile.
+                try MountedFolder.with { _ in
+                    try WebPage.with { page in
+                        try page.choose(folder)
+                        try folder.killDaemon()
+                        try page.browser.await(
+                            "the card says so",
+                            "\(page.card(of: folder))?.querySelector('.remote').dataset.state "
+                                + "=== 'bad'")
+                        try Program.run("fusermount3", "-uz", folder.point)
+                        try Self.awaitLook(by: page)
+                        try folder.remount()
+                        try page.await("Online", in: ".card[aria-pressed=true]")
+                        try Files.write([1], to: folder.local("b"))
+                        try page.await(state: "local", of: "b")
+                    }
                 }
             }
         }

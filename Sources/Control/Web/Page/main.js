@@ -14,6 +14,8 @@ import { Tree } from "./tree.js";
 /** The items of a report that are asked for; the counts are of all. */
 const ITEMS_MAX = 200;
 const MOUNTS_INTERVAL = 3_000;
+/** The chosen mount stays so long after it has gone: it may be mounted again, as by a service. */
+const GONE_MAX = 30_000;
 /** The least time between two looks at the rows in sight, and how many times as long as a look it is. */
 const ROWS_INTERVAL = 1_000;
 const ROWS_REST = 9;
@@ -23,7 +25,7 @@ const RECONNECT_DELAY = 2_000;
 
 const find = (id) => document.getElementById(id);
 
-/** What is known of each mount, by its id: `{mount, report, problem, traffic}`. */
+/** What is known of each mount, by its id: `{mount, report, problem, traffic, seen}`. */
 const known = new Map();
 let chosen;
 let watch = new AbortController();
@@ -42,9 +44,12 @@ async function findMounts() {
   try {
     const { mounts } = await api.mounts();
     const ids = new Set(mounts.map((mount) => mount.id));
-    for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+    for (const [id, entry] of known) {
+      if (ids.has(id)) entry.seen = Date.now();
+      else if (id !== chosen || Date.now() > entry.seen + GONE_MAX) known.delete(id);
+    }
     for (const mount of mounts) {
-      if (!known.has(mount.id)) known.set(mount.id, { mount: new api.Mount(mount), traffic: new Traffic() });
+      if (!known.has(mount.id)) known.set(mount.id, newEntry(mount));
     }
     tellConnection(mounts.length === 0 ? "Nothing is mounted; `apus mount` does that." : "");
     // The chosen one reports its changes itself; a request for each of them would take all connections.
@@ -55,6 +60,10 @@ async function findMounts() {
   }
   if (!known.has(chosen)) choose(known.keys().next().value);
   showCards();
+}
+
+function newEntry(mount) {
+  return { mount: new api.Mount(mount), traffic: new Traffic(), seen: Date.now() };
 }
 
 async function ask(entry) {
