@@ -16,7 +16,7 @@ import Transport
 ///
 /// They take minutes, so `make test` runs them only in CI and with `LARGE=1`.
 @Suite(
-    "What is very large", .serialized, .timeLimit(.minutes(10)),
+    "What is very large", .serialized, .timeLimit(.minutes(19)),
     .enabled(if: LargeFiles.haveRoom, "it takes 16 GiB of disk"))
 struct LargeTests {
     private static let world = ProviderEnvironment(
