@@ -260,7 +260,8 @@ extension ContentStore {
                 try database.record(.changed, on: .local, inode, at: clock.wallTime)
             }
             if !isWriting {
-                try database.enqueue([inode], due: agenda.due(after: configuration.settleTime))
+                let delay = configuration.settleTime(ofBytes: record.size)
+                try database.enqueue([inode], due: agenda.due(after: delay))
             }
             return record
         }

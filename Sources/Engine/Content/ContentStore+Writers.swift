@@ -54,7 +54,8 @@ extension ContentStore {
     /// Completes a version after its last writer has closed: it is due after its settle time.
     func settle(_ inode: InodeNumber, _ file: OpenFile) {
         // Before the transaction, so that the version is not due earlier than announced.
-        let due = agenda.due(after: configuration.settleTime)
+        let size = file.state.withLock(\.size)
+        let due = agenda.due(after: configuration.settleTime(ofBytes: size))
         do throws(Blocked) {
             try file.withState { state throws(Blocked) in
                 guard state.writers == 0, state.isMarkedWriting else { return }

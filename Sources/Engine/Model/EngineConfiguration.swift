@@ -27,6 +27,11 @@ package struct EngineConfiguration: Sendable {
     /// Delay between the last close of a written file and its upload. Programs that write a file under
     /// a temporary name, or close it between two writes, go on within milliseconds.
     package var settleTime: Duration = .milliseconds(500)
+    /// The same for files of at least ``largeBytesMin``: programs that save a document again and again
+    /// write smaller ones, and renames follow a close within milliseconds.
+    package var settleTimeOfLarge: Duration = .milliseconds(100)
+    /// The size from which a file is a large one.
+    package var largeBytesMin: UInt64 = 64 << 20
     /// Delay between a local deletion and its sending: so long that a large tree is recognised as one
     /// before many of its files are gone, see ``DeletionGuard``.
     package var deletionDelay: Duration = .seconds(2)
@@ -87,6 +92,11 @@ package struct EngineConfiguration: Sendable {
         self.owner = owner
         self.hostName = hostName
         self.controlSocket = controlSocket
+    }
+
+    /// The delay between the last close of a file of a size in bytes and its upload.
+    func settleTime(ofBytes size: UInt64) -> Duration {
+        size < largeBytesMin ? settleTime : min(settleTime, settleTimeOfLarge)
     }
 
     func requireWritable(_ attempt: @autoclosure () -> String) throws(Blocked) {
