@@ -40,11 +40,11 @@ package-test: deb dist ## Tries the package and the archive in a new root of tha
 test: ## Runs all tests, mounted ones JOBS=… at a time; ends with "N passed, N failed"
 	@scripts/test
 
-soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again; SCENARIO=… for one kind of world
+soak: ## Simulates fresh seeds for SECONDS=…, COUNT=… seeds from FIRST=… on, or SEED=… again; SCENARIO=…
 	@scripts/setup --build
 	$(RELEASE) --product soak
 	.build/release/soak --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED)) \
-		$(if $(SCENARIO),--scenario $(SCENARIO))
+		$(if $(FIRST),--first $(FIRST)) $(if $(COUNT),--count $(COUNT)) $(if $(SCENARIO),--scenario $(SCENARIO))
 
 soak-bugs: ## Puts bugs into a copy of the engine, and shows how soon the simulation finds each
 	@scripts/setup --build
