@@ -15,12 +15,15 @@ help: ## Shows this list
 setup: ## Installs the system packages that are missing
 	@scripts/setup
 
-build: ## Builds .build/release/apus, and apus.debug beside it, which backtraces and debuggers use
+PROGRAMS := apus apus-image-worker
+
+build: ## Builds apus and its image worker in .build/release, and beside them NAME.debug for backtraces and debuggers
 	@scripts/setup --build
-	$(RELEASE) --product apus
-	@cd .build/release && if readelf --sections apus | grep -q debug_info; then \
-		objcopy --only-keep-debug apus apus.debug && \
-		objcopy --strip-all --add-gnu-debuglink=apus.debug apus; fi
+	set -e; for program in $(PROGRAMS); do $(RELEASE) --product $$program; done
+	@cd .build/release && for program in $(PROGRAMS); do \
+		if readelf --sections $$program | grep -q debug_info; then \
+			objcopy --only-keep-debug $$program $$program.debug && \
+			objcopy --strip-all --add-gnu-debuglink=$$program.debug $$program; fi; done
 
 install: ## Installs what `make build` has made, below DESTDIR and PREFIX=/usr/local
 	@packaging/install install

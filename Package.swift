@@ -19,7 +19,10 @@ let arguments = Target.Dependency.product(
 
 let package = Package(
     name: "apus",
-    products: [.executable(name: "apus", targets: ["apus"])],
+    products: [
+        .executable(name: "apus", targets: ["apus"]),
+        .executable(name: "apus-image-worker", targets: ["apus-image-worker"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -124,7 +127,13 @@ let package = Package(
             name: "Mount", dependencies: ["CFuse", "Engine", "Meters", "SystemCalls", log],
             swiftSettings: settings),
         .target(
-            name: "Filters", dependencies: ["CLinux", "CVips", "SystemCalls"],
+            name: "Filters", dependencies: ["CLinux", "SystemCalls"], swiftSettings: settings),
+        // A program of its own, so that no other process loads libvips.
+        .target(
+            name: "Rendering", dependencies: ["CLinux", "CVips", "Filters"],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "apus-image-worker", dependencies: ["Rendering"], path: "Sources/ImageWorker",
             swiftSettings: settings),
         .target(
             name: "Control",
@@ -199,7 +208,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "FiltersTests", dependencies: ["CVips", "Filters", "apus"],
+            name: "FiltersTests",
+            dependencies: ["CVips", "Filters", "Rendering", "apus-image-worker"],
             swiftSettings: settings),
         .testTarget(
             name: "ControlTests", dependencies: ["Control", "Meters", "Transport", "apus", log],

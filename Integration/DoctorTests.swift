@@ -30,12 +30,15 @@ struct DoctorTests {
         let (list, result) = try diagnoses()
         let subjects = list.map(\.subject)
         for subject in [
-            "FUSE device", "fusermount3", "--allow-other", "kernel", "Landlock", "open files",
-            "libraries", "state directory", "rclone", "mount",
+            "FUSE device", "fusermount3", "--allow-other", "kernel", "Landlock", "image decoders",
+            "open files", "libraries", "state directory", "rclone", "mount",
         ] {
             #expect(subjects.contains(subject))
         }
         #expect(list.first { $0.subject == "FUSE device" }?.verdict == "good")
+        let decoders = list.first { $0.subject == "image decoders" }
+        #expect(decoders?.verdict == "good")
+        #expect(decoders?.finding.firstMatch(of: /^libvips \d+\.\d+/) != nil)
         #expect((result.status == 0) == !list.contains { $0.verdict == "bad" }, "\(result)")
         for diagnosis in list where diagnosis.verdict == "bad" {
             #expect(diagnosis.remedy != nil, "\(diagnosis)")
@@ -46,6 +49,19 @@ struct DoctorTests {
             let start = diagnosis.verdict.padding(toLength: 6, withPad: " ", startingAt: 0)
             #expect(lines.contains { $0.hasPrefix(start + diagnosis.subject) })
         }
+    }
+
+    /// Goal: a program that was copied without its worker says so, and does everything else.
+    @Test func `a missing image worker is named, with its remedy`() throws {
+        let folder = try Files.makeTemporaryDirectory("d")
+        defer { _ = try? Program.run("rm", "-rf", folder) }
+        try Program.require("cp", Apus.path, folder)
+        let result = try Program.run("\(folder)/apus", "doctor")
+        #expect(result.output.contains("note  image decoders"), "\(result)")
+        #expect(result.output.contains("apus-image-worker is missing"), "\(result)")
+        let application = try Program.run("\(folder)/apus", "apply", "sepia", folder)
+        #expect(application.status == 1)
+        #expect(application.errors.contains("install Apus again"), "\(application)")
     }
 
     @Test func `a file with credentials that others may read is bad, and how to correct it`() throws

@@ -33,6 +33,18 @@ extension MountedTests {
             }
         }
 
+        /// Goal: a mount is not charged with the memory and the start of libraries that it never calls.
+        @Test(.timeLimit(.minutes(2)))
+        func `a daemon has loaded no image decoder`() throws {
+            try MountedFolder.with { _ in
+            } _: { folder in
+                let daemon = try #require(folder.daemon)
+                let maps = try Program.require("cat", "/proc/\(daemon)/maps")
+                #expect(maps.contains("libfuse3"))
+                #expect(!maps.contains("libvips"))
+            }
+        }
+
         @Test(.timeLimit(.minutes(3)))
         func `a damaged image is named, stays unchanged, and makes the exit status 1`() throws {
             try MountedFolder.with { remote in

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Control
-import Filters
 import Foundation
 
 /// The `apus` program.
@@ -36,10 +35,6 @@ struct Apus: AsyncParsableCommand {
     static func main() async {
         // If the reader of the output ends, the write fails instead of the program.
         signal(SIGPIPE, SIG_IGN)
-        if ImageWorkerRole.isOurs {
-            WorkerService.run(socket: STDIN_FILENO)
-            end(with: 0)
-        }
         if MountHelper.isOurs { end(with: await MountHelper.run()) }
         do {
             var command = try parseAsRoot()

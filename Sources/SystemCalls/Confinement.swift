@@ -3,8 +3,8 @@ import Glibc
 
 /// The boundaries of a child process that handles untrusted data.
 ///
-/// It has no network, writes no file, reads only its program, the libraries of the system and those
-/// that this process has loaded, and has limited memory. The kernel enforces this before the child's
+/// It has no network, writes no file, reads only its program, the libraries of the system and those in the
+/// directories from which this process loads its own, and has limited memory. The kernel enforces this before the child's
 /// first instruction. A kernel without Landlock does not restrict reading; see docs/decisions/019.
 package struct Confinement: Sendable {
     /// nil if the kernel has no Landlock.
@@ -72,7 +72,8 @@ package struct Confinement: Sendable {
         }
     }
 
-    /// The directories of the shared libraries that this process has loaded, wherever they are.
+    /// The directories of the shared libraries that this process has loaded, wherever they are, and those in which
+    /// the dynamic loader looks for others first. ld.so(8): `LD_LIBRARY_PATH`.
     private static func libraryDirectories() throws(SystemError) -> [String] {
         let maps = try Descriptor(opening: "/proc/self/maps", flags: O_RDONLY)
         var text: [UInt8] = []
@@ -88,6 +89,8 @@ package struct Confinement: Sendable {
             else { continue }
             directories.insert(String(line[start..<end]))
         }
+        let others = getenv("LD_LIBRARY_PATH").map { String(cString: $0) } ?? ""
+        directories.formUnion(others.split(separator: ":").map(String.init))
         return directories.sorted()
     }
 }

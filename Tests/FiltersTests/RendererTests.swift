@@ -2,6 +2,7 @@ import CVips
 import Testing
 
 @testable import Filters
+@testable import Rendering
 
 struct RendererTests {
     private let sepia = Renderer(filters: [.sepia(amount: 1)], quality: nil)

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import Filters
+@testable import Rendering
 
 struct ReplacementTests {
     @Test func `a dropped replacement leaves the original and nothing else`() throws {

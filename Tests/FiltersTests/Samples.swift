@@ -2,6 +2,7 @@ import CVips
 import Foundation
 
 @testable import Filters
+@testable import Rendering
 
 /// Images for tests: the photos in `APUS_PHOTOS` or `../shared/photos`, and generated ones.
 enum Samples {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Filters
+@testable import Rendering
 
 struct SepiaTests {
     /// Goal: the coefficients are those of the W3C's Filter Effects Module Level 1, 13.2.

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Filters
+@testable import Rendering
 
 struct ThumbnailTests {
     private let renderer = Renderer(filters: [.sepia(amount: 1)], quality: 50)

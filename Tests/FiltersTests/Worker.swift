@@ -3,13 +3,13 @@ import Foundation
 @testable import Filters
 
 extension WorkerProgram {
-    /// The `apus` that was built with these tests, as a worker.
+    /// The worker that was built with these tests.
     static func ofThisBuild(within limits: PictureLimits = PictureLimits()) throws -> WorkerProgram
     {
         let tests = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        let apus = tests.deletingLastPathComponent().appending(path: "apus")
+        let worker = tests.deletingLastPathComponent().appending(path: "apus-image-worker")
         return try WorkerProgram(
-            path: apus.path(percentEncoded: false), name: "apus-image-worker",
+            path: worker.path(percentEncoded: false), name: "apus-image-worker",
             memoryBytesMax: limits.memoryBytesMax)
     }
 }

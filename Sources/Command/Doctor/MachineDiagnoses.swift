@@ -1,3 +1,4 @@
+import Control
 import Filters
 import Host
 import Mount
@@ -7,7 +8,7 @@ import Transport
 /// The parts of the machine that mounts need: FUSE, the kernel, libraries, limits.
 enum MachineDiagnoses {
     static var all: [Diagnosis] {
-        [device, helper, sharing, passthrough, confinement, descriptors, libraries]
+        [device, helper, sharing, passthrough, confinement, decoders, descriptors, libraries]
     }
 
     private static var device: Diagnosis {
@@ -49,6 +50,22 @@ enum MachineDiagnoses {
         return .good(subject, "decoders of `apus apply` have no access to files")
     }
 
+    private static var decoders: Diagnosis {
+        let subject = "image decoders"
+        do {
+            let program = try ImageWorkerLocation.program(within: PictureLimits())
+            guard let version = try program.probe(within: .seconds(30)) else {
+                return .note(
+                    subject, "do not start: `apus apply` cannot filter pictures",
+                    remedy: "install libvips again (Debian, Ubuntu: libvips42)")
+            }
+            return .good(subject, "libvips \(version)")
+        } catch {
+            let problem = CommandFailure(error)?.problem
+            return .note(subject, problem?.why ?? "\(error)", remedy: problem?.remedy)
+        }
+    }
+
     /// The daemon raises its limit in the same way.
     private static var descriptors: Diagnosis {
         let limit = DescriptorLimit.raise()
@@ -62,8 +79,7 @@ enum MachineDiagnoses {
 
     private static var libraries: Diagnosis {
         let names =
-            "libfuse \(LibfuseVersion.text), \(CurlVersion.text.replacing("/", with: " ")), "
-            + "libvips \(VipsVersion.text)"
+            "libfuse \(LibfuseVersion.text), \(CurlVersion.text.replacing("/", with: " "))"
         guard CurlVersion.usesHTTP2 else {
             return .note("libraries", names + ": HTTP/2 is not used before libcurl 8.2")
         }

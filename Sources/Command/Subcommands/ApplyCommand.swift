@@ -102,7 +102,7 @@ struct ApplyCommand: AsyncParsableCommand {
             paths: paths.map { RawPath($0) },
             filters: try Filter.pipeline(named: filter, amount: amount), quality: quality,
             limits: limits,
-            program: try ImageWorkerRole.program(within: limits)
+            program: try ImageWorkerLocation.program(within: limits)
         ) { path, reason in
             line.say("apus: \(path): \(reason)")
         }

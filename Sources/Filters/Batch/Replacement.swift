@@ -1,4 +1,4 @@
-import CVips
+import CLinux
 import Glibc
 import SystemCalls
 

@@ -66,7 +66,7 @@ final class ImageWorker {
         } catch {
             throw ImageError(.failed, "the process that decodes it cannot be started: \(error)")
         }
-        guard worker.awaitStart(within: limits.deadline) else {
+        guard worker.awaitStart(within: limits.deadline) != nil else {
             worker.end()
             throw ImageError(
                 .failed,

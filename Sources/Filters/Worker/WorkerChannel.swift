@@ -1,11 +1,11 @@
-import Foundation
+import FoundationEssentials
 import Glibc
 import SystemCalls
 
 /// One end of the socket between a batch and a worker: messages of JSON, each after its length in four
 /// bytes, and the contents of files.
-struct WorkerChannel {
-    enum Failure: Error, Hashable {
+package struct WorkerChannel {
+    package enum Failure: Error, Hashable {
         /// The other end is closed.
         case closed
         case deadlinePassed
@@ -15,9 +15,13 @@ struct WorkerChannel {
 
     let descriptor: Int32
 
+    package init(descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
     private static let messageBytesMax = 1 << 16
 
-    func send(
+    package func send(
         _ message: some Encodable, until deadline: ContinuousClock.Instant? = nil
     ) throws(Failure) {
         guard let json = try? JSONEncoder().encode(message) else { throw .malformed }
@@ -26,7 +30,7 @@ struct WorkerChannel {
         try send(bytes + json, until: deadline)
     }
 
-    func send(
+    package func send(
         _ bytes: [UInt8], until deadline: ContinuousClock.Instant? = nil
     ) throws(Failure) {
         var done = 0
@@ -45,7 +49,7 @@ struct WorkerChannel {
         }
     }
 
-    func receive<Message: Decodable>(
+    package func receive<Message: Decodable>(
         _ type: Message.Type, until deadline: ContinuousClock.Instant? = nil
     ) throws(Failure) -> Message {
         let prefix = try receive(count: 4, until: deadline)
@@ -58,7 +62,7 @@ struct WorkerChannel {
         return message
     }
 
-    func receive(
+    package func receive(
         count: Int, until deadline: ContinuousClock.Instant? = nil
     ) throws(Failure) -> [UInt8] {
         var failure: Failure?
@@ -75,7 +79,7 @@ struct WorkerChannel {
     }
 
     /// Fills the buffer.
-    func receive(
+    package func receive(
         into buffer: UnsafeMutableRawBufferPointer, until deadline: ContinuousClock.Instant? = nil
     ) throws(Failure) {
         var done = 0

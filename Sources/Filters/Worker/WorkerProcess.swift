@@ -29,11 +29,11 @@ struct WorkerProcess: ~Copyable {
 
     /// Waits for the worker's first message.
     ///
-    /// - Returns: false if it did not start; it must be ended.
-    borrowing func awaitStart(within limit: Duration) -> Bool {
+    /// - Returns: The version of libvips; nil if it did not start, and must be ended.
+    borrowing func awaitStart(within limit: Duration) -> String? {
         let reply = try? channel.receive(WorkerReply.self, until: .now + limit)
-        guard case .ready = reply else { return false }
-        return true
+        guard case .ready(let version) = reply else { return nil }
+        return version
     }
 
     /// Has one picture filtered.

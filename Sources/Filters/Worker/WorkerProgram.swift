@@ -8,12 +8,22 @@ package struct WorkerProgram: Sendable {
     private let confinement: Confinement
 
     /// - Parameters:
-    ///   - path: A program that calls ``WorkerService`` if it is started under `name`.
+    ///   - path: The program `apus-image-worker`.
     ///   - memoryBytesMax: See ``PictureLimits/memoryBytesMax``.
     package init(path: String, name: String, memoryBytesMax: UInt64) throws(SystemError) {
         self.path = path
         self.name = name
         confinement = try Confinement(program: path, memoryBytesMax: memoryBytesMax)
+    }
+
+    /// Starts a worker to see that it works, and ends it.
+    ///
+    /// - Returns: The version of libvips; nil if the worker does not start.
+    package func probe(within limit: Duration) throws(SystemError) -> String? {
+        let worker = try WorkerProcess(self, limits: PictureLimits())
+        let version = worker.awaitStart(within: limit)
+        worker.end()
+        return version
     }
 
     /// Starts a worker that ends with the calling thread.

@@ -1,4 +1,5 @@
 import CLinux
+import Filters
 import Glibc
 import SystemCalls
 
@@ -11,7 +12,7 @@ package enum WorkerService {
         do throws(WorkerChannel.Failure) {
             // Starting libvips takes a while; the batch reads the first file in the meantime.
             guard Vips.started else { return }
-            try channel.send(WorkerReply.ready)
+            try channel.send(WorkerReply.ready(version: Vips.version))
             while true { try serve(channel) }
         } catch {
             // The batch has ended.

@@ -1,6 +1,6 @@
 /// A change to the colours of an image.
 ///
-/// To add a filter, add a case, its name in ``Name`` and its operations in `apply`.
+/// To add a filter, add a case, its name in ``Name`` and its operations in `apply(to:)` of `Rendering`.
 package enum Filter: Hashable, Sendable, Codable {
     /// The sepia function of the W3C's Filter Effects Module Level 1, for an `amount` from 0 (no
     /// change) to 1.
@@ -40,13 +40,6 @@ package enum Filter: Hashable, Sendable, Codable {
     package var name: Name {
         switch self {
         case .sepia: .sepia
-        }
-    }
-
-    /// Applies the filter to an image of three bands (red, green and blue, gamma-encoded).
-    func apply(to colour: Image) throws(ImageError) -> Image {
-        switch self {
-        case .sepia(let amount): try colour.recombined(by: .sepia(amount: amount))
         }
     }
 }

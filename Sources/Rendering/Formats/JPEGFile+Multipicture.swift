@@ -1,3 +1,5 @@
+import Filters
+
 extension JPEGFile {
     /// The index of the pictures after the main one, such as previews and gain maps (CIPA DC-007).
     ///

@@ -1,4 +1,5 @@
 import CVips
+import Filters
 
 /// A libvips image, whose pixels are computed as they are written out.
 ///

@@ -1,3 +1,5 @@
+import Filters
+
 /// The items of a HEIF file (ISO/IEC 23008-12) that hold metadata.
 ///
 /// libvips writes the picture, the profile and XMP. It rewrites EXIF and loses unknown fields, so

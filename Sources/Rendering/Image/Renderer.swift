@@ -1,4 +1,5 @@
 import CVips
+package import Filters
 
 /// Filters the contents of image files.
 ///

@@ -1,3 +1,5 @@
+import Filters
+
 /// Locates the fields of a TIFF structure embedded in other data, such as EXIF or MPF, so that they
 /// can be overwritten in place.
 struct TIFFFields {

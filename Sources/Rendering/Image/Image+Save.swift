@@ -1,4 +1,5 @@
 import CVips
+import Filters
 
 /// The encoding of a picture, as far as the user or the original determines it.
 enum PictureCoding {

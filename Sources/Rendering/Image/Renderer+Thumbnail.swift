@@ -1,3 +1,5 @@
+import Filters
+
 extension Renderer {
     /// Pixels of a thumbnail at most; Exif 2.32 recommends 160 x 120.
     private static let thumbnailPixelsMax = 1 << 22

@@ -1,4 +1,5 @@
 import CVips
+import Filters
 
 /// The state of libvips in this process.
 enum Vips {
@@ -6,6 +7,9 @@ enum Vips {
     ///
     /// Each image gets one thread, because one image per core is filtered at the same time.
     static let started: Bool = apus_vips_start(1) == 0
+
+    /// Such as `8.14.1`.
+    static var version: String { String(cString: vips_version_string()) }
 
     /// Removes and returns the error message of libvips, as one line: the first, or that about memory,
     /// from which the others follow.

@@ -1,4 +1,5 @@
 import CVips
+import Filters
 
 /// An image before or after the filters.
 struct Picture {

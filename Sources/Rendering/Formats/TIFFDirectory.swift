@@ -1,3 +1,5 @@
+import Filters
+
 /// An image file directory of a TIFF file (TIFF 6.0, section 2), with its subdirectories.
 struct TIFFDirectory {
     struct Entry {

@@ -1,3 +1,5 @@
+import Filters
+
 /// The directories of a TIFF file, one per page.
 ///
 /// libvips encodes the picture. All tags that do not describe the storage of pixels, such as EXIF

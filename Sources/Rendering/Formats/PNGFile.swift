@@ -1,3 +1,5 @@
+import Filters
+
 /// The chunks of a PNG file (W3C PNG, third edition).
 ///
 /// As with JPEG, libvips encodes the picture, and everything else is copied byte for byte.
@@ -8,15 +10,13 @@ struct PNGFile {
         fileprivate(set) var bytes: [UInt8]
     }
 
-    static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
-
     private var chunks: [Chunk]
 
     /// - Throws: `.damaged` if a chunk exceeds the file.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
         let reader = ByteReader(bytes: bytes)
         var chunks: [Chunk] = []
-        var offset = Self.signature.count
+        var offset = ImageFormat.pngSignature.count
         while chunks.last?.type != "IEND" {
             guard let length = reader.integer(offset, size: 4),
                 let type = reader.text(offset + 4, count: 4),
@@ -63,7 +63,7 @@ struct PNGFile {
         with new: [UInt8], isConverted: Bool
     ) throws(ImageError) -> [UInt8] {
         let picture = try new.withBytes(PNGFile.init).chunks
-        var result = Self.signature
+        var result = ImageFormat.pngSignature
         result += picture[0].bytes
         if isConverted { result += Self.standardColours }
         let dropped =

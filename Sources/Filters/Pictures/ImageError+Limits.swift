@@ -1,7 +1,7 @@
 import Glibc
 
 extension ImageError {
-    static func tooLarge(width: Int, height: Int, pixelsMax: Int) -> ImageError {
+    package static func tooLarge(width: Int, height: Int, pixelsMax: Int) -> ImageError {
         ImageError(
             .tooLarge,
             "\(width) x \(height) pixels are more than the bound of \(pixelsMax); "
@@ -25,13 +25,13 @@ extension ImageError {
     }
 
     /// The error with the kind `.outOfMemory`, if the decoder's message speaks of that.
-    var withMemoryNamed: ImageError {
+    package var withMemoryNamed: ImageError {
         guard kind == .damaged || kind == .failed, Self.isAboutMemory(reason) else { return self }
         return ImageError(
             .outOfMemory, "too little memory (\(reason)); allow more with --max-memory")
     }
 
-    static func isAboutMemory(_ reason: String) -> Bool {
+    package static func isAboutMemory(_ reason: String) -> Bool {
         let words = reason.lowercased()
         return words.contains("memory") || words.contains("allocat")
     }

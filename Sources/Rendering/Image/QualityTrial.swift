@@ -1,3 +1,5 @@
+import Filters
+
 /// Finds the quality at which an encoder keeps the size of a picture.
 ///
 /// WebP and HEIF files do not store their quality, and the scales of encoders differ, so bytes per

@@ -7,6 +7,9 @@ package enum ImageFormat: String, Hashable, Sendable, CaseIterable, Codable {
     /// HEIC and AVIF.
     case heif
 
+    /// The first bytes of a PNG file.
+    package static let pngSignature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
     /// Bytes at the start of a file that identify its format.
     static let signatureBytes = 32
 
@@ -29,7 +32,7 @@ package enum ImageFormat: String, Hashable, Sendable, CaseIterable, Codable {
         let bytes = Array(bytes.prefix(Self.signatureBytes))
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
             self = .jpeg
-        } else if bytes.starts(with: PNGFile.signature) {
+        } else if bytes.starts(with: Self.pngSignature) {
             self = .png
         } else if bytes.starts(with: "RIFF".utf8), bytes.dropFirst(8).starts(with: "WEBP".utf8) {
             self = .webp

@@ -1,4 +1,5 @@
 import CVips
+import Filters
 
 extension Image {
     func integer(_ name: String) -> Int? {

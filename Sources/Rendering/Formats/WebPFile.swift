@@ -1,3 +1,5 @@
+import Filters
+
 /// The chunks of a WebP file (RFC 9649).
 ///
 /// As with JPEG, libvips encodes the picture, and everything else is copied byte for byte.

@@ -1,3 +1,5 @@
+import Filters
+
 /// The parts of a JPEG file (ITU-T T.81, annex B), located without decoding the picture.
 ///
 /// libvips encodes the new picture. Everything else is copied from the original byte for byte,

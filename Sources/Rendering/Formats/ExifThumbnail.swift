@@ -1,3 +1,5 @@
+import Filters
+
 /// The thumbnail in EXIF data (Exif 2.32, section 4.5.5), to which the second directory points.
 ///
 /// It is replaced in place: everything else keeps its offset, which maker notes depend on.
