@@ -77,14 +77,13 @@ final class GuideWorld {
     // MARK: Content
 
     private func populate() throws {
-        let project = Self.project
         try Files.link(Apus.path, at: "\(base)/bin/apus")
-        try Program.require("\(project)/scripts/make-photos", "\(base)/made", "2")
         try require(
             """
             mkdir -p "$1/photos" "$1/Documents" "$1/Photos" "$1/drive/Photos" ~/.config/rclone
-            for name in beach forest lake; do cp "$1/made/made-001.jpg" "$1/photos/$name.jpg"; done
-            cp "$1/made/made-002.jpg" "$1/photos/lake.jpg"
+            for name in beach forest lake; do
+                vips gaussnoise "$1/photos/$name.jpg" 640 480 --sigma 40
+            done
             mkdir "$1/camera" && cp -r "$1/photos" "$1/camera/DCIM"
             cp -r "$1/photos" "$1/Photos/2025"
             echo 'Dear tax office,' > "$1/Documents/letter.txt"

@@ -28,8 +28,8 @@ struct Apus: AsyncParsableCommand {
             PinCommand.self, UnpinCommand.self, EvictCommand.self, RefreshCommand.self,
             ResolveCommand.self, ConfirmDeletionsCommand.self, TrashCommand.self,
             LinkCommand.self, ApplyCommand.self, StatesCommand.self, ForgetCommand.self,
-            CheckCommand.self, DoctorCommand.self, BandwidthCommand.self, LogCommand.self,
-            MetricsCommand.self,
+            CheckCommand.self, DoctorCommand.self, BenchCommand.self, BandwidthCommand.self,
+            LogCommand.self, MetricsCommand.self,
         ])
 
     static func main() async {
