@@ -168,7 +168,8 @@ enum Hostile {
         var header: [UInt8] = []
         for side in [width, height] { header.append(integer: side, size: 4) }
         let data: [UInt8] = [0x78, 0x9C, 0x03, 0, 0, 0, 0, 1]
-        return ImageFormat.pngSignature + chunk("IHDR", header + [8, 2, 0, 0, 0]) + chunk("IDAT", data)
+        return ImageFormat.pngSignature + chunk("IHDR", header + [8, 2, 0, 0, 0])
+            + chunk("IDAT", data)
             + chunk("IEND", [])
     }
 
