@@ -155,6 +155,7 @@ extension MountedEngine {
                 if status.pending.held > 0 {
                     progress.held = (progress.held ?? 0) + status.pending.held
                 }
+                if status.pending.excluded > 0 { progress.excluded = status.pending.excluded }
                 progress.bytesPending += status.pending.bytes
                 progress.isDone = progress.isDone && status.pending.isSettled
                 for item in status.items.map({ StatusItem($0) }) where item.state == .uploading {

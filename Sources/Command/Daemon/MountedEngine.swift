@@ -160,6 +160,7 @@ final class MountedEngine: MountService {
             configuration.fileMode = 0o666 & ~UInt16(umask)
             configuration.directoryMode = 0o777 & ~UInt16(umask)
         }
+        configuration.exclusions = Exclusions(options.exclude)
         configuration.offline = options.offline
         configuration.boot = Boot.identifier
         return configuration
