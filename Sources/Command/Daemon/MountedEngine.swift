@@ -195,9 +195,11 @@ final class MountedEngine: MountService {
         usable()
         let session = session
         let work = Task(executorPreference: pools.transfers) { [engine] in await engine.run() }
+        let network = NetworkWatch(logger) { [engine] in engine.refreshes.noteNetworkChange() }
         let served = await Result { try await onOwnThread { try session.run() } }
         // Before the engine ends, which may take seconds: the mount is gone, by whichever command.
         bare?.release()
+        network?.end()
         work.cancel()
         await work.value
         await Self.end(pools, store)
