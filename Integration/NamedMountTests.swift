@@ -48,6 +48,7 @@ extension MountedTests {
                 state-dir = "state"
                 cache-size = "200MiB"
                 keep-free = "3%"
+                exclude = [".DS_Store", "~$*"]
                 read-only = true
                 offline = "wait"
                 umask = "027"
@@ -59,8 +60,9 @@ extension MountedTests {
             let words = try Self.daemonArguments(folder).joined(separator: " ")
             for option in [
                 "--refresh 420000ms", "--cache-size 209715200", "--memory 33554432", "--no-exec",
-                "--keep-free 3%", "--read-only", "--offline wait", "--umask 27", "--uid 12",
-                "--gid 13", "--no-contain-symlinks", "-- folder:\(folder.remote) \(folder.point)",
+                "--keep-free 3%", "--exclude=.DS_Store", "--exclude=~$*", "--read-only",
+                "--offline wait", "--umask 27", "--uid 12", "--gid 13", "--no-contain-symlinks",
+                "-- folder:\(folder.remote) \(folder.point)",
             ] {
                 #expect(words.contains(option), "\(option): \(words)")
             }

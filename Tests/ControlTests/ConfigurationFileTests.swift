@@ -136,7 +136,7 @@ struct ConfigurationFileTests {
     {
         let values = [
             "bandwidth": "1MiB:2MiB", "ca-file": "/f", "cache-size": "1GiB", "gid": "0",
-            "keep-free": "10%", "log-format": "json", "log-level": "debug",
+            "exclude": "*.tmp", "keep-free": "10%", "log-format": "json", "log-level": "debug",
             "memory": "64MiB", "offline": "wait", "refresh": "1m", "state-dir": "/s",
             "stop-timeout": "2m", "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",
             "webhook-token-file": "/t",
@@ -153,6 +153,8 @@ struct ConfigurationFileTests {
         }
         let mount = "[mount.photos]\nsource = \"folder:/x\"\npath = \"/y\"\n"
         try write("[defaults]\n" + lines.joined(separator: "\n") + "\n" + mount)
+        #expect(try await mounts().count == 1)
+        try write(mount + "exclude = [\".DS_Store\", \"~$*\"]")
         #expect(try await mounts().count == 1)
         try write(mount + lines.joined(separator: "\n"))
         #expect(try await mounts().count == 1)
@@ -198,6 +200,8 @@ struct ConfigurationFileTests {
             ("cache-size = \"much\"", "\"much\" is not a size"),
             ("cache-size = 20GiB", "not valid TOML; texts stand in quotes"),
             ("offline = \"sulk\"", "write fail or wait"), ("uid = \"no-such-user\"", "no user"),
+            ("exclude = [\"a\", 1]", "exclude is not a text"),
+            ("exclude = \"!a\"", "the pattern \"!a\" is refused"),
             ("exec = true\nno-exec = true", "has both exec and no-exec"),
         ] {
             try await expectRefusal(

@@ -39,6 +39,7 @@ struct MountHelperTests {
         ("noexec,exec", "--no-exec --exec"), ("no_allow_other", "--no-allow-other"),
         ("allow_other,default_permissions", "--allow-other"),
         ("cache-size=20GiB,keep_free=5%", "--cache-size=20GiB --keep-free=5%"),
+        ("exclude=.DS_Store,exclude=~$*", "--exclude=.DS_Store --exclude=~$*"),
         (#"state-dir="/a,b",ro"#, "--state-dir=/a,b --read-only"),
     ])
     func `options of mount are translated`(options: String, words: String) async throws {
@@ -58,7 +59,7 @@ struct MountHelperTests {
     @Test func `every option of apus mount has its own name, and is in the manual`() async throws {
         let values = [
             "bandwidth": "1MiB:2MiB", "log-format": "json", "log-level": "debug", "ca-file": "/f",
-            "cache-size": "1GiB", "gid": "0", "keep-free": "10%",
+            "cache-size": "1GiB", "exclude": "*.tmp", "gid": "0", "keep-free": "10%",
             "memory": "64MiB",
             "offline": "wait", "refresh": "1m", "state-dir": "/s", "stop-timeout": "2m",
             "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",

@@ -61,7 +61,7 @@ struct PlannerTable {
         var said = PlannerVocabulary.bits(words)
         if said & PlannerVocabulary.saidOfNamed != 0 { said |= PlannerVocabulary.bits(["named"]) }
         // Of these, silence means no.
-        for silent in ["nothing asked", "nothing held above", "no namesake"] {
+        for silent in ["nothing asked", "nothing held above", "not excluded", "no namesake"] {
             let axis = PlannerVocabulary.masks.first {
                 $0 & PlannerVocabulary.bits([silent]) != 0
             }

@@ -28,6 +28,7 @@ enum PlannerVocabulary {
         ["no child there", "a child there"],
         ["not held", "held"],
         ["nothing held above", "held above"],
+        ["not excluded", "excluded", "excluded before"],
         ["no namesake", "a namesake"],
     ]
 
@@ -82,6 +83,8 @@ struct WordedState: CustomStringConvertible {
         case "held": has("agreed") && has("gone")
         case "name respelled": has("renamed") && has("agreed")
         case "name of a file that may return": has("edited") && !has("in place") && has("agreed")
+        case "excluded", "excluded before":
+            has("named") && has("never") && has("nothing asked")
         case "a namesake": canHaveNamesake
         case _ where word.hasPrefix("name "): has("named")
         default: true
@@ -90,7 +93,7 @@ struct WordedState: CustomStringConvertible {
 
     /// One that matters: for a name that the remote does not have yet, and for a deletion.
     private var canHaveNamesake: Bool {
-        guard has("nothing asked") else { return false }
+        guard has("nothing asked"), has("not excluded") else { return false }
         if has("never") { return has("named") }
         guard has("as agreed") else { return false }
         if has("unlinked") { return has("no replacement") && has("no child there") }
@@ -127,6 +130,8 @@ struct WordedState: CustomStringConvertible {
         if has("held above") { state.heldAncestor = Self.held }
         if has("a namesake") { state.namesake = Self.namesake }
         state.isRespelled = has("name respelled")
+        state.isExcluded = has("excluded")
+        state.wasExcluded = has("excluded before")
         return state
     }
 
@@ -200,6 +205,8 @@ struct WordedState: CustomStringConvertible {
         switch words {
         case "nothing": return SyncOperation.none
         case "wait for the writer": return .waitForWriter
+        case "exclude": return .exclude
+        case "include": return .include
         case "keep here": return .keepHere(Self.namesake)
         case "wait for a confirmation": return .waitForConfirmation
         case "wait for the parent": return local.map { .wait($0.parent) }

@@ -219,4 +219,54 @@ import Testing
         state.note(failed(.patient, isRefused: false, isBesideListing: true, at: .seconds(600)))
         #expect(state.check(at: .seconds(71)) == .confirmed)
     }
+
+    // MARK: Long outages
+
+    /// Returns when the next probe is due after one at `now` that fails at once.
+    private mutating func probeAfter(_ now: Duration, lostAt: Duration) -> Duration? {
+        guard schedule.next(lostAt: lostAt, at: now) == .probe(.quick) else { return nil }
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: false, at: now)
+        guard case .wait(let until) = schedule.next(lostAt: lostAt, at: now) else { return nil }
+        return until
+    }
+
+    /// Loses the remote at 10 s, and notes that a patient probe has failed too.
+    private mutating func lose() {
+        _ = schedule.next(lostAt: .seconds(10), at: .seconds(10))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: false, at: .seconds(10))
+        _ = schedule.next(lostAt: .seconds(10), at: .seconds(20))
+        schedule.noteEnd(of: .patient, isAnswered: false, isLate: false, at: .seconds(20))
+    }
+
+    @Test mutating func `less often after a long outage`() {
+        lose()
+        for (now, next) in [(100, 102), (310, 315), (1_810, 1_840), (9_000, 9_030)] {
+            let next1 = probeAfter(.seconds(now), lostAt: .seconds(10))
+            #expect(next1 == .seconds(next))
+        }
+    }
+
+    @Test mutating func `at once when the network changes, and often for a while`() {
+        lose()
+        let next2 = probeAfter(.seconds(9_000), lostAt: .seconds(10))
+        #expect(next2 == .seconds(9_030))
+        let isLate = schedule.hasten(at: .seconds(9_001))
+        #expect(isLate)
+        let next3 = probeAfter(.seconds(9_001), lostAt: .seconds(10))
+        #expect(next3 == .seconds(9_003))
+        let next4 = probeAfter(.seconds(9_060), lostAt: .seconds(10))
+        #expect(next4 == .seconds(9_062))
+        // A burst of changes is no burst of probes.
+        let isLateAgain = schedule.hasten(at: .milliseconds(9_060_100))
+        #expect(!isLateAgain)
+        #expect(
+            schedule.next(lostAt: .seconds(10), at: .milliseconds(9_060_100))
+                == .wait(until: .milliseconds(9_060_500)))
+    }
+
+    @Test mutating func `not for changes of the network while it answers`() {
+        let isLate = schedule.hasten(at: .seconds(5))
+        #expect(!isLate)
+        #expect(schedule.next(lostAt: nil, at: .seconds(5)) == .wait(until: nil))
+    }
 }

@@ -41,6 +41,30 @@ struct CacheBoundTests {
         }
     }
 
+    /// Method: files of several sizes are read in one minute, and one in a later one; then another that does
+    /// not fit.
+    @Test func `of files used in the same minute the largest is evicted first`() throws {
+        let sizes = [300_000, 900_000, 600_000, 200_000]
+        try Scenario.run(settings: Self.settings) { remote in
+            for (index, size) in (sizes + [1_500_000, 2_000_000]).enumerated() {
+                try remote.otherClientWrites(
+                    Scenario.key("f\(index)"), Self.content(size, seed: index))
+            }
+        } _: { it in
+            for index in sizes.indices { _ = try await it.read("f\(index)") }
+            try await it.wait(.seconds(120))
+            _ = try await it.read("f4")
+            try await it.wait(.seconds(120))
+            _ = try await it.read("f5")
+            try await it.wait(.seconds(10))
+            var states: [ItemState] = []
+            for index in 0..<6 {
+                states.append(try it.engine.item(try await it.find("f\(index)")).state)
+            }
+            #expect(states == [.local, .remote, .remote, .local, .local, .local])
+        }
+    }
+
     /// Method: the disk has 8 MiB, of which 5 are to stay free; then its free space becomes less.
     @Test func `local copies leave free space, and give way when there is less`() throws {
         var settings = Self.settings

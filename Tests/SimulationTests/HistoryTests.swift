@@ -41,6 +41,23 @@ import Testing
         }
     }
 
+    @Test func `has what others put into a folder that both sides made`() throws {
+        try Scenario.run { it in
+            #expect(try await it.names(in: "") == [])
+            let begin = try it.engine.history.present()
+            it.remote.setReachable(false)
+            try await it.makeDirectory("d")
+            try await it.write("d/ours", [1])
+            try it.remote.otherClientMakesDirectory(Scenario.key("d"))
+            try it.remote.otherClientWrites(Scenario.key("d/theirs"), [2])
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "d") == ["ours", "theirs"])
+            let lines = try Self.changes(after: begin, it).lines
+            #expect(lines.filter { $0 == "remote created d/theirs" }.count == 1, "\(lines)")
+        }
+    }
+
     @Test func `tells a file that is replaced by a move once`() throws {
         try Scenario.run { it in
             try await it.write("a", [1])

@@ -58,6 +58,12 @@ import Testing
         expectPass(.drawn(from: seed, scenario: .folding))
     }
 
+    /// Goal: excluded names are never on the remote, and nothing of them is lost here.
+    @Test(arguments: 6_600..<6_700 as Range<UInt64>)
+    func `excluded names stay here, and all others end as the model says`(seed: UInt64) {
+        expectPass(.drawn(from: seed, scenario: .excluding))
+    }
+
     /// Goal: a process may die before any operation of disk, database or remote.
     ///
     /// Method: it dies before the first one of a short program, then the second, until none is

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/stat.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -15,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -49,6 +52,22 @@ static inline ssize_t apus_attribute_names_size(int directory, const char *name)
     const long listxattrat = 465;  // on all architectures
     const int symlink_nofollow = 0x100;
     return syscall(listxattrat, directory, name, symlink_nofollow, (void *)0, (size_t)0);
+}
+
+/// Opens a socket that can be read once links or routes of this machine change, rtnetlink(7).
+static inline int apus_open_route_changes(void) {
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    struct sockaddr_nl address = {
+        .nl_family = AF_NETLINK,
+        .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
+    };
+    if (netlink >= 0 && bind(netlink, (struct sockaddr *)&address, sizeof address) != 0) {
+        int error = errno;
+        close(netlink);
+        errno = error;
+        return -1;
+    }
+    return netlink;
 }
 
 /// renameat2(2).

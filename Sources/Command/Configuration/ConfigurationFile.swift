@@ -191,10 +191,20 @@ extension ConfigurationFile {
                     place + [key], "\(title) has both \(other) and \(key)",
                     remedy: "remove one of them")
             }
-            let word = try word(for: option, key, isInverted, value, place + [key])
-            settings = settings.completed(by: try parse(word, key, place + [key]))
+            let words = try words(for: option, key, isInverted, value, place + [key])
+            settings = settings.completed(by: try parse(words, place + [key]))
         }
         return settings
+    }
+
+    private func words(
+        for option: MountOption, _ key: String, _ isInverted: Bool,
+        _ value: any TOMLValueConvertible, _ place: [String]
+    ) throws -> [String] {
+        guard option.form.isTexts, let list = value.array else {
+            return [try word(for: option, key, isInverted, value, place)]
+        }
+        return try list.map { try word(for: option, key, isInverted, $0, place) }
     }
 
     private func word(
@@ -207,7 +217,7 @@ extension ConfigurationFile {
             throw failure(place, "\(key) is neither true nor false", remedy: "write \(key) = true")
         case .number:
             if let number = value.int { return option.word(value: "\(number)") }
-        case .text: break
+        case .text, .texts: break
         case .path:
             if let text = value.string, let path = home.resolve(text) {
                 return option.word(value: path)
@@ -221,9 +231,9 @@ extension ConfigurationFile {
         return option.word(value: text)
     }
 
-    private func parse(_ word: String, _ key: String, _ place: [String]) throws -> MountSettings {
+    private func parse(_ words: [String], _ place: [String]) throws -> MountSettings {
         do {
-            return try MountSettings.parse([word])
+            return try MountSettings.parse(words)
         } catch {
             throw failure(
                 place, MountSettings.message(for: error), remedy: "`man apus-mount` has all options"
@@ -273,5 +283,9 @@ extension ConfigurationFile {
 extension MountOption.Form {
     fileprivate var isPath: Bool {
         if case .path = self { true } else { false }
+    }
+
+    fileprivate var isTexts: Bool {
+        if case .texts = self { true } else { false }
     }
 }

@@ -22,6 +22,8 @@ struct MountOptions: Sendable {
     let bandwidth: Bandwidth?
     /// The interval at which directories in use are checked for remote changes.
     let refresh: Duration
+    /// The names that are neither shown nor sent.
+    let exclude: [ExclusionPattern]
     let offline: OfflineBehavior
     /// Whether users other than the one who mounts have access.
     let allowsOthers: Bool
@@ -51,6 +53,7 @@ struct MountOptions: Sendable {
         if let text = keepFree.text { arguments += ["--keep-free", text] }
         if memory != .standard { arguments += ["--memory", "\(memory.bytes)"] }
         if let bandwidth { arguments += ["--bandwidth", bandwidth.text] }
+        arguments += exclude.map { "--exclude=\($0.text)" }
         if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }
         if !allowsExecution { arguments.append("--no-exec") }

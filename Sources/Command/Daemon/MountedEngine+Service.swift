@@ -57,6 +57,7 @@ extension MountedEngine {
         report.counts.localBytes = status.localBytes
         report.cacheBytesMax = status.cacheBytesMax
         report.counts.pending += status.pending.count
+        if status.pending.excluded > 0 { report.counts.excluded = status.pending.excluded }
         report.counts.deletions += status.pending.deletions
         report.counts.conflicts += status.conflictCount
         report.counts.pendingBytes += status.pending.bytes

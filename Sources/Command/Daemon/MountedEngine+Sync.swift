@@ -84,7 +84,7 @@ extension MountedEngine {
         let end = timeout.map { clock.uptime + $0 }
         let sentBefore = engine.bytesSent
         let inodes = try await onEngine { () async throws(EngineError) in
-            await self.probeRefusedCredentials(within: timeout)
+            await self.probe(within: timeout)
             let inodes = try await self.inodes(of: paths)
             for inode in inodes { try engine.hasten(below: inode) }
             return inodes
@@ -113,10 +113,10 @@ extension MountedEngine {
         }
     }
 
-    private func probeRefusedCredentials(within limit: Duration?) async {
-        guard let limit else { return await engine.refreshes.probeRefusedCredentials() }
+    private func probe(within limit: Duration?) async {
+        guard let limit else { return await engine.refreshes.probe() }
         await withTaskGroup { group in
-            group.addTask { await self.engine.refreshes.probeRefusedCredentials() }
+            group.addTask { await self.engine.refreshes.probe() }
             group.addTask { try? await Task.sleep(for: limit) }
             await group.next()
             group.cancelAll()
@@ -155,6 +155,7 @@ extension MountedEngine {
                 if status.pending.held > 0 {
                     progress.held = (progress.held ?? 0) + status.pending.held
                 }
+                if status.pending.excluded > 0 { progress.excluded = status.pending.excluded }
                 progress.bytesPending += status.pending.bytes
                 progress.isDone = progress.isDone && status.pending.isSettled
                 for item in status.items.map({ StatusItem($0) }) where item.state == .uploading {

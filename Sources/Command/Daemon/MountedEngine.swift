@@ -160,6 +160,7 @@ final class MountedEngine: MountService {
             configuration.fileMode = 0o666 & ~UInt16(umask)
             configuration.directoryMode = 0o777 & ~UInt16(umask)
         }
+        configuration.exclusions = Exclusions(options.exclude)
         configuration.offline = options.offline
         configuration.boot = Boot.identifier
         return configuration
@@ -194,9 +195,11 @@ final class MountedEngine: MountService {
         usable()
         let session = session
         let work = Task(executorPreference: pools.transfers) { [engine] in await engine.run() }
+        let network = NetworkWatch(logger) { [engine] in engine.refreshes.noteNetworkChange() }
         let served = await Result { try await onOwnThread { try session.run() } }
         // Before the engine ends, which may take seconds: the mount is gone, by whichever command.
         bare?.release()
+        network?.end()
         work.cancel()
         await work.value
         await Self.end(pools, store)

@@ -42,6 +42,7 @@ enum StateInspection {
             report.pending = counts.pending
             report.pendingBytes = counts.pendingBytes
             report.held = counts.held?.deletions
+            report.excluded = counts.excluded
         } catch {
             report.unverified =
                 CommandFailure(error)?.problem
@@ -69,6 +70,7 @@ enum StateInspection {
             report.pending = summary.count
             report.pendingBytes = summary.bytes
             report.held = summary.held > 0 ? summary.held : nil
+            report.excluded = summary.excluded > 0 ? summary.excluded : nil
         } catch let error as EngineError {
             report.unverified = Problem(
                 what: "read the state database", why: error.reason, remedy: error.remedy)

@@ -44,6 +44,18 @@ enum StateLocator {
             remedy: "name the directory that was given with --state-dir")
     }
 
+    /// Returns the command that mounts a state again.
+    ///
+    /// - Parameters:
+    ///   - directory: Without symbolic links.
+    ///   - source: nil if it is not known.
+    static func mountCommand(_ directory: String, _ source: String?) -> String {
+        let mountPoint = StateDirectory.lastMountPoint(of: directory)
+        let words = [source?.shellWord ?? "SOURCE", mountPoint?.shellWord ?? "MOUNTPOINT"]
+        let place = defaults.contains(directory) ? [] : ["--state-dir", directory.shellWord]
+        return (["apus mount"] + words + place).joined(separator: " ")
+    }
+
     /// Checks the state directory that a mount without a daemon claims to have.
     ///
     /// - Parameters:

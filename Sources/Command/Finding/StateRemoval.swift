@@ -84,12 +84,18 @@ struct StateRemoval {
             let size = HumanSize.format(report.pendingBytes ?? 0)
             return Loss(
                 things: "\(counted(pending, "change", "changes")) (\(size)) not yet on the remote",
-                remedy: "send them with `apus mount \(report.source ?? "SOURCE") MOUNTPOINT`")
+                remedy: "send them with `\(StateLocator.mountCommand(path, report.source))`")
         }
         if let held = report.held {
             return Loss(
                 things: "\(counted(held, "item", "items")) that the remote has deleted",
                 remedy: "mount it, and copy them elsewhere")
+        }
+        if let excluded = report.excluded {
+            return Loss(
+                things: "\(counted(excluded, "item", "items")) that --exclude keeps only here",
+                remedy: "copy them elsewhere after "
+                    + "`\(StateLocator.mountCommand(path, report.source))`")
         }
         let lost = "\(path)/\(StateFiles.lostFolder)"
         let rescued = (try? FileManager.default.subpathsOfDirectory(atPath: lost).count) ?? 0
@@ -111,7 +117,7 @@ struct StateRemoval {
             things:
                 "the only copies of \(counted(trash.count, "file", "files")) (\(size)) in its trash",
             remedy: "`apus trash list \(path)` shows them; bring them back with "
-                + "`apus mount \(source ?? "SOURCE") MOUNTPOINT` and `apus trash restore`")
+                + "`\(StateLocator.mountCommand(path, source))` and `apus trash restore`")
     }
 
     private func refusal(_ why: String, _ remedy: String? = nil) -> CommandFailure {

@@ -8,6 +8,8 @@ struct MountOption: Sendable {
         /// A number, or a name in its place.
         case number
         case path
+        /// One or more texts: the option may be repeated.
+        case texts
     }
 
     /// Without dashes at its beginning.
@@ -29,12 +31,25 @@ struct MountOption: Sendable {
         }
     }
 
+    private init<Value>(
+        _ name: String, texts property: any WritableKeyPath<MountSettings, [Value]> & Sendable
+    ) {
+        self.name = name
+        form = .texts
+        complete = { settings, others in
+            if settings[keyPath: property].isEmpty {
+                settings[keyPath: property] = others[keyPath: property]
+            }
+        }
+    }
+
     static let all = [
         MountOption("allow-other", .flag, \.allowOther),
         MountOption("bandwidth", .text, \.bandwidth),
         MountOption("ca-file", .path, \.caFile),
         MountOption("cache-size", .text, \.cacheSize),
         MountOption("contain-symlinks", .flag, \.containSymlinks),
+        MountOption("exclude", texts: \.exclude),
         MountOption("exec", .flag, \.exec),
         MountOption("gid", .number, \.gid),
         MountOption("keep-free", .text, \.keepFree),

@@ -70,6 +70,15 @@ struct MountSettings: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
+            Neither show nor send names like this, such as .DS_Store or '~$*'; with a slash, paths from the \
+            mount point. Files with such names stay on this machine. May be repeated.
+            """, valueName: "pattern"),
+        transform: parseExclusion)
+    var exclude: [ExclusionPattern] = []
+
+    @Option(
+        help: ArgumentHelp(
+            """
             What programs get that need the remote while it is out of reach: fail, an error at once; \
             or wait, until it is back. (default: fail)
             """, valueName: "fail|wait"),
@@ -190,6 +199,15 @@ extension MountSettings {
             throw ValidationError("\"\(text)\" is no space; write it like 20GiB or 10%")
         }
         return keepFree
+    }
+
+    private static func parseExclusion(_ text: String) throws -> ExclusionPattern {
+        do {
+            return try ExclusionPattern(text)
+        } catch {
+            throw ValidationError(
+                "the pattern \"\(text)\" is refused: \(error.why); \(error.remedy)")
+        }
     }
 
     private static func parseMemory(_ text: String) throws -> MemoryBudget {

@@ -121,14 +121,14 @@ struct TrashRestoreCommand: AsyncParsableCommand {
     private func notMounted(
         _ text: String, _ directory: String, mountedOn place: String
     ) -> CommandFailure {
-        let source = StateInspection.unmounted(directory).source ?? "SOURCE"
-        let mountPoint = StateDirectory.lastMountPoint(of: directory) ?? "MOUNTPOINT"
+        let command = StateLocator.mountCommand(
+            directory, StateInspection.unmounted(directory).source)
         return CommandFailure(
             what: "restore \(text)",
             why:
                 "the state \(directory) is not mounted, and what is restored becomes a file of the mount",
             remedy:
-                "run `apus mount \(source) \(mountPoint)` first; `apus trash list \(place)` shows "
+                "run `\(command)` first; `apus trash list \(place)` shows "
                 + "what is in its trash")
     }
 

@@ -110,8 +110,8 @@ struct UnmountCommand: AsyncParsableCommand {
             try await detach(mountPoint)
             return try end(
                 mountPoint, "its daemon had died", done: "the mount is gone now", state,
-                again: "run `apus mount \(Self.quoted(label.source)) \(Self.quoted(mountPoint))"
-                    + (state.map { " --state-dir \(Self.quoted($0))`" }
+                again: "run `apus mount \(label.source.shellWord) \(mountPoint.shellWord)"
+                    + (state.map { " --state-dir \($0.shellWord)`" }
                         ?? "`, with the --state-dir that it had, if any"))
         }
         let socket = try MountLocator.socketPath(ofMountAt: mountPoint)
@@ -156,7 +156,9 @@ struct UnmountCommand: AsyncParsableCommand {
         let sentence = happened.prefix(1).uppercased() + happened.dropFirst()
         if let summary, summary.count == 0 {
             return Console.printLine(
-                "\(sentence). \(SyncProgress.nothingPending(held: summary.held)).")
+                "\(sentence). "
+                    + "\(SyncProgress.nothingPending(held: summary.held, excluded: summary.excluded))."
+            )
         }
         let place = state ?? "its state directory"
         let changes =
@@ -172,15 +174,5 @@ struct UnmountCommand: AsyncParsableCommand {
         Console.printLine("\(sentence).")
         Console.printLine(
             "\(changes.prefix(1).uppercased() + changes.dropFirst()); to send them, \(again).")
-    }
-
-    /// Quotes a word for the shell, if necessary.
-    private static func quoted(_ word: String) -> String {
-        let isPlain = word.utf8.allSatisfy { byte in
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-                || (UInt8(ascii: "+")...UInt8(ascii: ":")).contains(byte)
-                || byte == UInt8(ascii: "_")
-        }
-        return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
 }

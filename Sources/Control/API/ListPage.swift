@@ -20,7 +20,7 @@ package struct ListItem: Codable, Hashable, Sendable {
     }
 
     package enum State: String, Codable, Hashable, Sendable {
-        case remote, local, partial, dirty, uploading, conflict, held, failed
+        case remote, local, partial, dirty, excluded, uploading, conflict, held, failed
     }
 
     package enum Pin: String, Codable, Hashable, Sendable {

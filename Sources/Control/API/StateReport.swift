@@ -17,6 +17,8 @@ package struct StateReport: Codable, Hashable, Sendable {
     package var pendingBytes: UInt64?
     /// Remote deletions that wait for a confirmation; nil if there are none.
     package var held: UInt64?
+    /// Items that --exclude keeps in this state alone; nil if there are none.
+    package var excluded: UInt64?
     /// Why ``pending`` is not known; otherwise nil.
     package var unverified: Problem?
 
@@ -26,7 +28,7 @@ package struct StateReport: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case stateDirectory, source, mountPoint, lastMountPoint, bytesOnDisk, pending, pendingBytes,
-            held, unverified
+            held, excluded, unverified
         case isDead = "dead"
     }
 }

@@ -70,6 +70,8 @@ package struct StatusCounts: Codable, Hashable, Sendable {
     package var conflicts: UInt64 = 0
     /// Remote deletions that wait for a confirmation; nil if there are none.
     package var held: HeldCounts?
+    /// Items that --exclude keeps on this machine, of the whole mount; nil if there are none.
+    package var excluded: UInt64?
 }
 
 /// Contents in the state directory that belong to no file.

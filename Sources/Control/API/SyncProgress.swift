@@ -66,6 +66,8 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var unsent: UInt64 = 0
     /// Remote deletions that wait for a confirmation; nil if there are none.
     package var held: UInt64?
+    /// Items that --exclude keeps on this machine; nil if there are none.
+    package var excluded: UInt64?
     /// The reason why some items are held, if any are.
     package var resting: String?
     /// The reason why the pending changes are not known, if the state cannot be read; the numbers
@@ -79,7 +81,7 @@ package struct SyncProgress: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case pending, bytesPending, bytesSent, uploading, waiting, unreachable, failed, unsent,
-            held,
+            held, excluded,
             resting, unverified
         case isTimedOut = "timedOut"
         case isDone = "done"

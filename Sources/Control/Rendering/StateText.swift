@@ -36,7 +36,8 @@ extension StateReport {
                 + (unverified.map { " (\($0.why.singleLine))" } ?? "")
         }
         guard pending > 0 else {
-            return SyncProgress.nothingPending(held: held ?? 0).lowercasedFirst
+            return SyncProgress.nothingPending(held: held ?? 0, excluded: excluded ?? 0)
+                .lowercasedFirst
         }
         let size = HumanSize.format(pendingBytes ?? 0)
         return "\(counted(pending, "change", "changes")) (\(size)) not yet on the remote"

@@ -72,7 +72,8 @@ extension StatusReport {
         let conflicts =
             counts.conflicts == 0 ? [] : [counted(counts.conflicts, "conflict", "conflicts")]
         guard counts.pending > 0 else {
-            let nothing = SyncProgress.nothingPending(held: counts.held?.deletions ?? 0)
+            let nothing = SyncProgress.nothingPending(
+                held: counts.held?.deletions ?? 0, excluded: counts.excluded ?? 0)
             return ([nothing] + conflicts).joined(separator: ", ") + "."
         }
         let changes = counts.pending - min(counts.pending, counts.deletions)

@@ -33,20 +33,28 @@ extension SyncProgress {
             return "\(changes) not yet on the remote"
                 + (unsent > 0 ? ", \(unsent) could not be sent" : "")
         }
-        return Self.nothingPending(held: held ?? 0)
+        return Self.nothingPending(held: held ?? 0, excluded: excluded ?? 0)
             + (bytesSent > 0 ? ", \(HumanSize.format(bytesSent)) sent" : "")
     }
 
     /// The result if no change is pending. Local items that the remote has deleted are not on the
     /// remote, although they are not changes.
     ///
-    /// - Parameter held: Remote deletions that wait for a confirmation.
-    package static func nothingPending(held: UInt64) -> String {
-        switch held {
-        case 0: "Everything is on the remote"
-        case 1: "Every change is on the remote; 1 deletion there is held"
-        default: "Every change is on the remote; \(held) deletions there are held"
+    /// - Parameters:
+    ///   - held: Remote deletions that wait for a confirmation.
+    ///   - excluded: Items that --exclude keeps on this machine.
+    package static func nothingPending(held: UInt64, excluded: UInt64 = 0) -> String {
+        var exceptions: [String] = []
+        if held > 0 {
+            let verb = held == 1 ? "is" : "are"
+            exceptions.append("\(counted(held, "deletion", "deletions")) there \(verb) held")
         }
+        if excluded > 0 {
+            exceptions.append(
+                "\(counted(excluded, "excluded item is", "excluded items are")) only here")
+        }
+        guard !exceptions.isEmpty else { return "Everything is on the remote" }
+        return "Every change is on the remote; " + exceptions.joined(separator: ", ")
     }
 
     /// Whether something is not on the remote.

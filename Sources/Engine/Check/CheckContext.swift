@@ -131,7 +131,7 @@ final class CheckContext {
     func isChanged(_ record: InodeRecord) throws -> Bool {
         guard record.kind == .file else { return false }
         if try database.isChangedHere(record) { return true }
-        return try record.isWriting && database.isPending(record.id)
+        return try record.isWriting && database.isOnlyHere(record.id)
     }
 
     /// Returns the length of an inode's content file, if it has one.

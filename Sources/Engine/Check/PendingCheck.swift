@@ -7,7 +7,7 @@ struct PendingCheck: CheckStep {
     private static let tables: [(name: String, kind: CheckFinding.Kind)] = [
         ("remote", .remote), ("pending", .pending), ("intents", .intent),
         ("conflicts", .conflict), ("xattrs", .value), ("discarded", .content),
-        ("pins", .value),
+        ("pins", .value), ("excluded", .pending),
     ]
 
     func run() throws {
@@ -16,6 +16,10 @@ struct PendingCheck: CheckStep {
                 of: table, where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode)", kind,
                 "refers to a missing inode")
         }
+        try context.removeRows(
+            of: "excluded",
+            where: "EXISTS (SELECT 1 FROM synced WHERE synced.inode = excluded.inode)", .pending,
+            "is about an item that the remote has")
         try markForgotten()
     }
 
@@ -29,6 +33,7 @@ struct PendingCheck: CheckStep {
                 """,
             where: """
                 id <> 1 AND writing = 0 AND NOT EXISTS (SELECT 1 FROM pending WHERE inode = id)
+                AND NOT EXISTS (SELECT 1 FROM excluded WHERE inode = id)
                 AND (
                     EXISTS (SELECT 1 FROM remote WHERE inode = id)
                     OR EXISTS (SELECT 1 FROM intents WHERE inode = id)

@@ -22,6 +22,10 @@ extension StateDatabase {
         try onDatabase("read the state database \"\(path)\"") {
             try reader(path).read { database in
                 var summary = try database.pendingSummary(below: .root)
+                // One that an earlier version has made lacks it until the next mount.
+                if try database.tableExists("excluded") {
+                    summary.excluded = try database.excludedCount()
+                }
                 for file in try database.inodes(where: Self.isBeingWritten, limit: -1) {
                     let content = "\(Self.folder(of: path))/\(StateFiles.content(of: file))"
                     let attributes = try? FileManager.default.attributesOfItem(atPath: content)

@@ -142,7 +142,7 @@ struct ContentStore: Sendable {
             let extents =
                 record.presence == .partial ? try database.extents(of: inode) : ExtentSet()
             return (
-                record, extents, try record.isWriting && database.isPending(inode),
+                record, extents, try record.isWriting && database.isOnlyHere(inode),
                 record.presence == .remote ? 0 : try database.localBytes(of: inode)
             )
         }
@@ -230,7 +230,7 @@ struct ContentStore: Sendable {
     /// Returns the error of a file whose content file is too short. It was damaged from outside; zeros
     /// must not pass for its bytes (I5).
     private func damaged(_ record: InodeRecord, length: UInt64) throws(Blocked) -> Blocked {
-        let isChanged = try store.readBriefly { try $0.isPending(record.id) }
+        let isChanged = try store.readBriefly { try $0.isOnlyHere(record.id) }
         return .failure(
             .damaged,
             "open inode \(record.id): its content file has \(length) of \(record.size) bytes",

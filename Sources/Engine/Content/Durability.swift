@@ -188,7 +188,7 @@ struct Durability: Sendable {
         try file.withState { state throws(Blocked) in
             let isSafe = !state.isMarkedUnsafe
             try store.write { database in
-                guard try database.isPending(file.inode) else { return }
+                guard try database.isOnlyHere(file.inode) else { return }
                 try database.markFsynced(file.inode, isSafe: isSafe)
             }
         }
@@ -202,7 +202,7 @@ struct Durability: Sendable {
     func synchronize(_ inode: InodeNumber, _ content: any DiskFile) throws(Blocked) {
         let attempt = "synchronize inode \(inode)"
         let isUnstored = try store.readBriefly { database in
-            try (isUnrecorded(inode) || database.isUnstored(inode)) && database.isPending(inode)
+            try (isUnrecorded(inode) || database.isUnstored(inode)) && database.isOnlyHere(inode)
         }
         if isUnstored {
             let failure = SyncFailure.unstored("inode \(inode)")

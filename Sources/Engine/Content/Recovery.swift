@@ -208,7 +208,7 @@ struct Recovery: Sendable {
     private func discardContent(
         of record: InodeRecord, _ database: Database
     ) throws -> InodeNumber? {
-        if try database.isPending(record.id) {
+        if try database.isOnlyHere(record.id) {
             try lostAndFound.keep(
                 StateFiles.content(of: record.id), of: record.id,
                 name: database.dirent(of: record.id)?.name)

@@ -186,7 +186,7 @@ extension Space {
             if let eviction = evictions[inode] {
                 results.append((inode, eviction))
             } else {
-                let isDirty = try store.read { try $0.isPending(inode) }
+                let isDirty = try store.read { try $0.isOnlyHere(inode) }
                 results.append(
                     (inode, .refused(isDirty ? Self.unsentReason : "it is open; close it first")))
             }
@@ -275,6 +275,9 @@ extension Space {
             try !database.isEvictable(record)
         else { return .nothingHere }
         let isLost = try database.pending(inode)?.failure?.kind == .damaged
+        if try database.isExcluded(inode) {
+            return .refused("it is excluded, so that it exists only here")
+        }
         return .refused(
             isLost ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
     }

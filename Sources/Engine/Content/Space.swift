@@ -107,29 +107,30 @@ struct Space: Sendable {
         return freed < wanted ? try freed + punchOpenFiles(atLeast: wanted - freed) : freed
     }
 
-    /// Drops clean unused files that are not pinned, the least recently used first.
+    /// Drops clean unused files that are not pinned, the least recently used first, then the largest.
     ///
     /// - Returns: The number of freed bytes.
     func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Blocked) -> UInt64 {
         try uses.save()
         let start = clock.wallTime
         var freed: UInt64 = 0
-        var last: (accessed: Int64, inode: Int64) = (.min, 0)
+        var last = EvictionPlace.start
         while freed < wanted {
             let (page, pinned) = try store.read { database in
                 let page = try database.leastRecentlyUsed(after: last, limit: 100)
                 var pins = try PinLookup(database)
-                let inodes = page.map { InodeNumber(rawValue: $0.inode) }
-                return (page, Set(try inodes.filter { try pins.isPinned($0) }))
+                return (page, Set(try page.map(\.inode).filter { try pins.isPinned($0) }))
             }
             if page.isEmpty { break }
             var (batch, bytes): ([InodeNumber], UInt64) = ([], 0)
             for file in page where freed + bytes < wanted && bytes <= Self.evictionBytes {
-                let inode = InodeNumber(rawValue: file.inode)
-                last = (file.accessed, file.inode)
+                let inode = file.inode
+                last = file
                 if pinned.contains(inode) {
                     // It counts as used, so that the next eviction does not begin with it again.
-                    if file.accessed < start.nanoseconds { try uses.note(inode, at: start) }
+                    if file.accessed < start.wholeMinute.nanoseconds {
+                        try uses.note(inode, at: start)
+                    }
                     continue
                 }
                 // An open one would only be refused, at more cost.

@@ -117,7 +117,7 @@ extension Engine {
         guard local.content.awaited(of: file, for: access) != nil else { return }
         let now = clock.uptime
         guard !remote.metadata.isInBackoff(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
-            try !store.readBriefly({ try $0.isPending(file.inode) })
+            try !store.readBriefly({ try $0.isOnlyHere(file.inode) })
         else { return }
         throw .awaits(.version(file.inode, access))
     }
@@ -141,7 +141,7 @@ extension Engine {
         let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
         guard (1...UInt64(Tree.targetBytesMax)).contains(size) else { return }
         let isKnown = try store.readBriefly { database in
-            try database.existingInode(file.inode).hasMetadata || database.isPending(file.inode)
+            try database.existingInode(file.inode).hasMetadata || database.isOnlyHere(file.inode)
         }
         guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
     }
@@ -166,6 +166,10 @@ extension Engine {
         let key = try completed { () throws(Blocked) in
             try store.readBriefly { database in
                 let path = ObjectKey(try database.path(of: inode))
+                if try database.isExcluded(inode) {
+                    throw Blocked.failure(
+                        .unsupported, "create a link to \"\(path)\", which --exclude keeps here")
+                }
                 guard try !database.isPending(inode), try database.remoteKey(of: inode) == path
                 else {
                     throw Blocked.failure(

@@ -107,6 +107,7 @@ extension Engine {
         below inode: InodeNumber, _ snapshot: ActivitySnapshot, _ database: Database
     ) throws -> PendingSummary {
         var summary = try database.pendingSummary(below: inode)
+        if inode == .root { summary.excluded = try database.excludedCount() }
         summary.transferring = UInt64(
             try snapshot.transfers.keys.count { try database.isPending($0, below: inode) })
         summary.openAndSent = UInt64(
@@ -217,9 +218,10 @@ extension Engine {
 
     func itemState(of inode: InodeNumber) throws(Blocked) -> ItemState {
         if transfer.progress.transfers.withLock({ $0[inode] != nil }) { return .uploading }
-        let (record, isPending) = try store.readBriefly {
-            (try $0.existingInode(inode), try $0.isPending(inode))
+        let (record, isPending, isExcluded) = try store.readBriefly {
+            (try $0.existingInode(inode), try $0.isPending(inode), try $0.isExcluded(inode))
         }
+        if isExcluded { return .excluded }
         if isPending { return .dirty }
         if record.kind == .directory { return record.isListed ? .local : .remote }
         if record.kind == .symlink { return .local }

@@ -68,6 +68,7 @@ package struct ItemLister: Sendable {
         if pending?.failure?.isFinal == true || isInDanger { return .failed }
         if try database.conflictOriginal(of: inode) != nil { return .conflict }
         if pending?.failure?.isHeldDeletion == true { return .held }
+        if try database.isExcluded(inode) { return .state(.excluded) }
         if pending != nil { return .state(.dirty) }
         // It may have been removed since its name was read.
         guard let record = try database.inode(inode) else { return .state(.remote) }

@@ -21,9 +21,15 @@ package struct RefreshRequests: Sendable {
         try remote.lister.requireFirstLook(at: directory)
     }
 
-    /// Asks a remote that has refused the credentials whether it accepts them by now.
-    package func probeRefusedCredentials() async {
+    /// Asks a remote that is lost, or has refused the credentials, whether it answers or accepts them by now.
+    package func probe() async {
         await remote.gate.probeRefusedCredentials()
+        await remote.gate.probeLost()
+    }
+
+    /// Has a lost remote probed at once, as the network of this machine has changed.
+    package func noteNetworkChange() {
+        remote.gate.noteNetworkChange()
     }
 
     /// Lists the directories at and below an inode, and so applies the remote changes in them now. Those that
@@ -35,7 +41,7 @@ package struct RefreshRequests: Sendable {
     package func refresh(
         below inode: InodeNumber, progress: @Sendable (Int) -> Void
     ) async throws(EngineError) {
-        await probeRefusedCredentials()
+        await probe()
         let start = try completed { () throws(Blocked) in
             try store.read { database in
                 let record = try database.existingInode(inode)

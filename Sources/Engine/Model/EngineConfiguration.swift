@@ -12,6 +12,8 @@ package struct EngineConfiguration: Sendable {
     package var source: String
     /// Refuses all local changes.
     package var isReadOnly = false
+    /// The names that are neither taken from the remote nor sent.
+    package var exclusions = Exclusions()
     /// Limit of the local content, clean and dirty, in the state directory, in bytes.
     package var cacheBytesMax: UInt64 = 20 << 30
     /// The space that local content leaves free on its disk, in bytes. Only changes take of it.

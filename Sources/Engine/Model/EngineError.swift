@@ -21,6 +21,8 @@ package struct EngineError: Error {
         /// The state directory's disk is full, and nothing could be evicted.
         case outOfSpace
         case tooManyOpen
+        /// A rename from a name that is sent to an excluded one. Programs copy and remove instead.
+        case crossDevice
         case noAttribute
         /// The needed bytes are on a remote that cannot be reached.
         case unreachable
@@ -77,6 +79,7 @@ extension EngineError.Kind {
         case .tooLarge: "too large"
         case .outOfSpace: "no space left"
         case .tooManyOpen: "too many open files"
+        case .crossDevice: "excluded names are like another file system"
         case .noAttribute: "no such attribute"
         case .unreachable: "the remote cannot be reached"
         case .changedRemotely: "the remote no longer has this version"

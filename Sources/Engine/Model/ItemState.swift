@@ -8,6 +8,8 @@ package enum ItemState: String, Sendable {
     case local
     /// It has changes that are not on the remote yet.
     case dirty
+    /// A pattern of `--exclude` keeps it here.
+    case excluded
     /// It is being uploaded.
     case uploading
 

@@ -27,6 +27,12 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         return rest < 0 ? rest + 1_000_000_000 : rest
     }
 
+    /// The begin of its minute.
+    var wholeMinute: Timestamp {
+        let part = nanoseconds % 60_000_000_000
+        return Timestamp(nanoseconds: nanoseconds - (part < 0 ? 0 : part))
+    }
+
     package static func < (left: Self, right: Self) -> Bool {
         left.nanoseconds < right.nanoseconds
     }

@@ -2,6 +2,18 @@ import Foundation
 import GRDB
 
 extension Database {
+    /// As ``syncState(of:)``, and whether the inode is excluded.
+    func syncState(of inode: InodeNumber, _ exclusions: Exclusions) throws -> SyncState? {
+        guard var state = try syncState(of: inode) else { return nil }
+        if exclusions.isEmpty || state.synced != nil || state.local == nil { return state }
+        let isDirectory = state.kind == .directory
+        state.isExcluded =
+            try exclusions.contain(path(of: inode), isDirectory: isDirectory)
+            // Moved there before the pattern was given: they are sent in their directory.
+            && !(isDirectory && hasSyncedItem(below: inode))
+        return state
+    }
+
     /// Returns everything that the plan for an inode depends on; nil if there is no such inode.
     func syncState(of inode: InodeNumber) throws -> SyncState? {
         let statement = try cachedStatement(sql: SyncRow.query)
@@ -73,6 +85,7 @@ private struct SyncRow: FetchableRecord {
             EXISTS (SELECT 1 FROM intents WHERE inode = id),
             EXISTS (SELECT 1 FROM remote WHERE inode = id),
             EXISTS (SELECT 1 FROM folded_names),
+            EXISTS (SELECT 1 FROM excluded WHERE inode = id),
             \(SyncedRecord.columns)
         FROM inodes LEFT JOIN dirents ON dirents.inode = id
             LEFT JOIN synced ON synced.inode = id
@@ -82,7 +95,7 @@ private struct SyncRow: FetchableRecord {
     init(row: Row) {
         state = SyncState(
             inode: row[0], kind: row[1],
-            synced: row.hasNull(atIndex: 19) ? nil : SyncedRecord(row, from: 19),
+            synced: row.hasNull(atIndex: 20) ? nil : SyncedRecord(row, from: 20),
             claimant: row[13], isParentSynced: true)
         if let parent: InodeNumber = row[8] {
             state.local = LocalState(
@@ -92,6 +105,7 @@ private struct SyncRow: FetchableRecord {
                 isWhole: row[6] == Presence.whole)
             state.isParentSynced = row[10]
         }
+        state.wasExcluded = row[19]
         (intended, holder, entrant, isAnyHeld) = (row[11], row[12], row[14], row[15])
         (hasIntent, isObserved, isFolding) = (row[16], row[17], row[18])
     }

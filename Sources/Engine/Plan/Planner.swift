@@ -10,6 +10,10 @@ enum SyncOperation: Hashable {
     case waitForConfirmation
     /// Keep the name on the local side: the remote takes it for the name of another inode.
     case keepHere(FileName)
+    /// Keep the inode on the local side: a pattern excludes its name.
+    case exclude
+    /// Take an inode for a new one that no pattern excludes any more.
+    case include
 
     // On the remote.
     /// Find out whether an earlier change took place.
@@ -43,8 +47,8 @@ enum SyncOperation: Hashable {
         case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName, .setAttributes,
             .delete:
             true
-        case .none, .wait, .waitForWriter, .waitForConfirmation, .keepHere, .verify, .forget,
-            .acceptRemote, .removeLocal, .createAnew, .conflict:
+        case .none, .wait, .waitForWriter, .waitForConfirmation, .keepHere, .exclude, .include,
+            .verify, .forget, .acceptRemote, .removeLocal, .createAnew, .conflict:
             false
         }
     }
@@ -66,6 +70,10 @@ enum Planner {
         if let intent = state.intent { return .verify(intent) }
         if let claimant = state.claimant { return .wait(claimant) }
         guard let local = state.local else { return planUnlinked(state) }
+        if state.synced == nil {
+            if state.isExcluded { return .exclude }
+            if state.wasExcluded { return .include }
+        }
         // The object in its place is that of the namesake.
         if state.synced == nil, let namesake = state.namesake { return .keepHere(namesake) }
         if let remote = state.remote { return planObserved(state, local, remote) }

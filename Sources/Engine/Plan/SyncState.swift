@@ -34,6 +34,10 @@ struct SyncState: Hashable {
     /// local name, of one that gets it first; for an unlinked one, of one that may be the same
     /// object.
     var namesake: FileName?
+    /// Whether a pattern keeps an inode here that was never on the remote.
+    var isExcluded = false
+    /// Whether one did when it was planned last.
+    var wasExcluded = false
     /// Whether its local name is the one that it has on the remote, spelled in another way.
     var isRespelled = false
 

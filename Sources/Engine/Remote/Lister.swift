@@ -149,6 +149,16 @@ struct Lister: Sendable {
     ///
     /// - Returns: Whether anything differed from the known state.
     private func merge(_ objects: [RemoteObject], of listing: ListingMerge) throws -> Bool {
+        let exclusions = configuration.exclusions
+        let objects =
+            try exclusions.isEmpty
+            ? objects
+            : store.read { database in
+                // Changes of known ones are still to be sent.
+                try exclusions.visible(objects, in: listing.key) {
+                    try database.isShown($0, in: listing.directory)
+                }
+            }
         var hasNews = false
         if listing.isOfUnknown {
             // There is nothing to compare them with; most names are new.

@@ -6,9 +6,11 @@ extension Merge {
         guard let record = try database.inode(inode), record.presence == .whole, record.size > 0,
             record.size <= context.trashBytesMax
         else { return }
+        let path = ObjectKey(try database.path(of: dirent.parent) + [dirent.name])
+        // The remote has a file still that is excluded from now on.
+        if configuration.exclusions.contain(path.names, isDirectory: false) { return }
         let now = clock.wallTime
         try database.setDiscarded(DiscardedRecord(name: dirent.name, time: now), of: inode)
-        let path = ObjectKey(try database.path(of: dirent.parent) + [dirent.name])
         try database.insertTrash(
             TrashRecord(
                 of: record, at: path, time: now,
@@ -61,8 +63,9 @@ extension Merge {
 
     /// Gives remote objects local inodes, and their names, which no local inodes have.
     mutating func installNew(_ objects: [RemoteObject], in directory: InodeNumber) throws {
-        // The first listing of a directory shows what was there before.
-        let side: RecordedChange.Side? = directory == firstListed ? nil : .remote
+        // The first listing of a directory shows what was there before, unless both sides made it.
+        let side: RecordedChange.Side? =
+            directory == firstListed && !wasFirstMadeHere ? nil : .remote
         if objects.allSatisfy(PackedObjects.canPack) {
             try installPacked(objects, in: directory, on: side)
         } else {

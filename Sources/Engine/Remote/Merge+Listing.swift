@@ -159,7 +159,9 @@ extension Merge {
     /// - Returns: false if the directory was moved or removed since; the objects are then ignored.
     mutating func take(_ objects: [RemoteObject], _ listing: ListingMerge) throws -> Bool {
         guard let directory = try currentDirectory(of: listing) else { return false }
-        if !directory.isListed { firstListed = listing.directory }
+        if !directory.isListed {
+            (firstListed, wasFirstMadeHere) = (listing.directory, directory.isMadeHere)
+        }
         let hasIntents = try database.firstIntendedChild(of: listing.directory) != nil
         let objects = try objects.filter { object in
             if listing.isTouched(object.name) { return false }

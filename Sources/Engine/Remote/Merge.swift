@@ -26,6 +26,8 @@ struct Merge {
     /// A directory whose new names the kernel cannot know, not even as absent: until its first
     /// listing has ended, it caches none that it did not get from us.
     var firstListed: InodeNumber?
+    /// Whether that directory was empty for programs until now, as it was made here.
+    var wasFirstMadeHere = false
     /// The number of names added.
     var newNames = 0
 

@@ -121,7 +121,10 @@ struct NameFinder: Sendable {
             names: gate.traits.names)
         let object: RemoteObject?
         do throws(ProviderError) {
-            object = try await gate.stat(key.appending(name))
+            let found = try await gate.stat(key.appending(name))
+            let isHidden = lister.configuration.exclusions.contain(
+                key.names + [name], isDirectory: found.kind == .directory)
+            object = isHidden ? nil : found
         } catch {
             guard error.kind == .missing else { return .unclear }
             object = nil

@@ -66,6 +66,15 @@ final class OutageWatch: Sendable {
         schedule.withLock { $0.limit(of: probe) }
     }
 
+    /// Has a lost remote probed at once.
+    ///
+    /// - Returns: See ``ProbeSchedule/hasten(at:)``.
+    fileprivate func hasten(at now: Duration) -> Bool {
+        let isLate = schedule.withLock { $0.hasten(at: now) }
+        signal.notify()
+        return isLate
+    }
+
     fileprivate var isListing: Bool { listings.withLock { $0 > 0 } }
 
     /// Whether a probe must not wait for an idle connection, which may be dead.
@@ -114,6 +123,20 @@ extension RemoteGate {
             guard state.isOutOfReach(at: clock.uptime) else { return }
             await outage.recoveries.wait(after: notifications)
         }
+    }
+
+    /// Has a lost remote probed at once, as the network of this machine has changed.
+    func noteNetworkChange() {
+        _ = outage.hasten(at: clock.uptime)
+    }
+
+    /// Probes a lost remote at once, as a person asks for it. After a long outage this waits shortly for
+    /// the answer.
+    func probeLost() async {
+        let (now, notifications) = (clock.uptime, outage.recoveries.notifications)
+        guard outage.hasten(at: now) else { return }
+        await outage.recoveries.wait(
+            after: notifications, until: now + ProbeSchedule.quickMax, on: clock)
     }
 
     /// Probes the remote while it is silent or lost, until the calling task is cancelled.

@@ -19,8 +19,12 @@ struct ProbeSchedule {
     static var silenceMax: Duration { .seconds(2) }
     /// The longest interval of probes that are answered during the same silence.
     private static var gapMax: Duration { .seconds(10) }
-    /// Interval between the starts of probes while the remote is lost.
+    /// Interval between the starts of probes while the remote is lost, at first.
     static var interval: Duration { .seconds(2) }
+    /// The longest one, which spares the battery of a machine without a network.
+    static var intervalMax: Duration { .seconds(30) }
+    /// The part of the time since the loss that is between two probes.
+    private static var intervalPart: Int { 60 }
     /// The least interval, if the remote was found again and lost again in between.
     private static var intervalMin: Duration { .milliseconds(500) }
     /// How long a quick probe may take, unless the remote is known to be slow.
@@ -44,6 +48,8 @@ struct ProbeSchedule {
     private var lastUpload: Duration?
     private var gap = Self.silenceMax
     private var nextProbe: Duration = .zero
+    /// When the remote may have come back, as the network has changed.
+    private var chance: Duration?
     /// The loss of the remote that the last call of ``next(lostAt:at:)`` knew of.
     private var knownLoss: Duration?
     private var isProbing = false
@@ -142,6 +148,7 @@ struct ProbeSchedule {
     mutating func next(lostAt: Duration?, at now: Duration) -> Action {
         if lostAt != knownLoss {
             knownLoss = lostAt
+            chance = nil
             hasFailedPatiently = false
             if lostAt != nil { nextProbe = min(nextProbe, quickStart + Self.intervalMin) }
         }
@@ -158,7 +165,7 @@ struct ProbeSchedule {
         if let due, due <= now {
             isProbing = true
             quickStart = now
-            nextProbe = now + Self.interval
+            nextProbe = now + interval(at: now)
             planned = now
             return .probe(.quick)
         }
@@ -166,6 +173,22 @@ struct ProbeSchedule {
         let next = [due, outage].compactMap(\.self).min()
         planned = next
         return .wait(until: next)
+    }
+
+    private func interval(at now: Duration) -> Duration {
+        guard let begin = chance ?? knownLoss else { return Self.interval }
+        return min(max(Self.interval, (now - begin) / Self.intervalPart), Self.intervalMax)
+    }
+
+    /// Has a lost remote probed at once, and then as often as at the begin of an outage.
+    ///
+    /// - Returns: Whether it is lost, and would have been probed later than usual.
+    mutating func hasten(at now: Duration) -> Bool {
+        guard knownLoss != nil else { return false }
+        let isLate = interval(at: now) > Self.interval
+        chance = now
+        nextProbe = min(nextProbe, max(now, quickStart + Self.intervalMin))
+        return isLate
     }
 
     /// Whether a patient probe has to find out whether the lost remote is only slow.

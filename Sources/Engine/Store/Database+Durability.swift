@@ -246,6 +246,8 @@ extension Database {
             SELECT inode FROM (SELECT inode FROM unsynced WHERE inode > ?1 ORDER BY inode LIMIT ?2)
             UNION SELECT inode FROM (
                 SELECT inode FROM pending WHERE inode > ?1 ORDER BY inode LIMIT ?2)
+            UNION SELECT inode FROM (
+                SELECT inode FROM excluded WHERE inode > ?1 ORDER BY inode LIMIT ?2)
             UNION SELECT id FROM (
                 SELECT id FROM inodes WHERE id > ?1 AND writing = 1 ORDER BY id LIMIT ?2)
             ORDER BY 1 LIMIT ?2

@@ -9,6 +9,19 @@ struct LocalFile {
     var parent: InodeNumber
 }
 
+/// A file in the order of eviction: the least recently used first, of those of the same time the largest.
+struct EvictionPlace {
+    var accessed: Int64
+    var size: Int64
+    var inode: InodeNumber
+    /// The space that its content takes, as last measured.
+    var bytes: UInt64 = 0
+
+    /// Before all files.
+    static let start = EvictionPlace(
+        accessed: .min, size: .max, inode: InodeNumber(rawValue: .max))
+}
+
 // Rows of `inodes`. All statements are prepared once per connection.
 
 extension Database {
@@ -62,7 +75,7 @@ extension Database {
                 number, inode.kind, inode.mode, inode.userID, inode.groupID, inode.links,
                 inode.size.stored, inode.modified, inode.changed,
                 inode.target.map { Data($0) }, inode.presence, inode.generation,
-                inode.isWriting, inode.isListed, inode.accessed, inode.hasMetadata,
+                inode.isWriting, inode.isListed, inode.accessed.wholeMinute, inode.hasMetadata,
                 inode.isMadeHere,
             ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
@@ -116,9 +129,9 @@ extension Database {
         try run("UPDATE inodes SET \(assignments) WHERE id = ?", StatementArguments(values))
     }
 
-    /// Records the last use of content, for eviction.
+    /// Records the last use of content, for eviction, to the minute.
     func touch(_ number: InodeNumber, at now: Timestamp) throws {
-        try run("UPDATE inodes SET accessed = ? WHERE id = ?", [now, number])
+        try run("UPDATE inodes SET accessed = ? WHERE id = ?", [now.wholeMinute, number])
     }
 
     /// Records that the file may be open for writing (I1).
@@ -306,17 +319,29 @@ extension Database {
         return found
     }
 
-    /// Returns files with local bytes that the remote has too, the least recently used first.
-    func leastRecentlyUsed(
-        after last: (accessed: Int64, inode: Int64), limit: Int
-    ) throws -> [(accessed: Int64, inode: Int64, bytes: UInt64)] {
-        try rows(
-            """
-            SELECT accessed, id, bytes FROM inodes LEFT JOIN local_bytes ON inode = id
-            WHERE presence > 0 AND size > 0 AND writing = 0 AND (accessed, id) > (?, ?)
-                AND id NOT IN (SELECT inode FROM pending)
-            ORDER BY accessed, id LIMIT ?
-            """, [last.accessed, last.inode, limit]
-        ) { ($0[0], $0[1], UInt64(stored: $0[2] ?? 0)) }
+    /// Returns files with local bytes that the remote has too, in the order of eviction.
+    func leastRecentlyUsed(after last: EvictionPlace, limit: Int) throws -> [EvictionPlace] {
+        var places: [EvictionPlace] = []
+        // For a comparison of triples SQLite would read all files of the same time.
+        for next in [
+            "accessed = ?1 AND size = ?2 AND id > ?3",
+            "accessed = ?1 AND size < ?2 AND ?3 NOT NULL",
+            "accessed > ?1 AND ?2 NOT NULL AND ?3 NOT NULL",
+        ] where places.count < limit {
+            places += try rows(
+                """
+                SELECT accessed, size, id, bytes FROM inodes LEFT JOIN local_bytes ON inode = id
+                WHERE presence > 0 AND size > 0 AND writing = 0 AND \(next)
+                    AND id NOT IN (SELECT inode FROM pending)
+                    AND id NOT IN (SELECT inode FROM excluded)
+                ORDER BY accessed, size DESC, id LIMIT ?4
+                """, [last.accessed, last.size, last.inode, limit - places.count]
+            ) {
+                EvictionPlace(
+                    accessed: $0[0], size: $0[1], inode: $0[2],
+                    bytes: UInt64(stored: $0[3] ?? 0))
+            }
+        }
+        return places
     }
 }

@@ -13,7 +13,7 @@ struct PendingRecord {
 }
 
 extension Database {
-    /// Records that an inode's states may differ.
+    /// Records that an inode's states may differ, unless it is excluded.
     ///
     /// - Parameter due: As for ``enqueue(_:due:)``; nil leaves the due time of a pending inode as it
     ///   is, and makes any other inode due at once.
@@ -22,7 +22,8 @@ extension Database {
         try run(
             """
             INSERT INTO pending (inode, since, attempts, due, due_max)
-            VALUES (:inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax))
+            SELECT :inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax)
+            WHERE NOT EXISTS (SELECT 1 FROM excluded WHERE inode = :inode)
             ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment) WHERE :due NOT NULL
             """, ["inode": inode, "since": now, "due": due?.nanoseconds])
     }
@@ -33,7 +34,9 @@ extension Database {
         try run(
             """
             INSERT INTO pending (inode, since, attempts, due, due_max)
-            VALUES (?1, ?2, 0, ?3, ?3 + \(Self.postponementMax)) ON CONFLICT (inode) DO NOTHING
+            SELECT ?1, ?2, 0, ?3, ?3 + \(Self.postponementMax)
+            WHERE NOT EXISTS (SELECT 1 FROM excluded WHERE inode = ?1)
+            ON CONFLICT (inode) DO NOTHING
             """, [inode, now, due.nanoseconds])
     }
 

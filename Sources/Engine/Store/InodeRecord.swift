@@ -26,7 +26,7 @@ struct InodeRecord {
     var accessed: Timestamp
     /// Whether all metadata that the remote has is known locally.
     var hasMetadata = true
-    /// For a symbolic link, whether a local program made it, with this target.
+    /// Whether a local program made it: a symbolic link with this target, or a directory.
     var isMadeHere = false
 
     static let columns = """

@@ -94,10 +94,12 @@ extension Database {
             SELECT \(PackedObjects.kind), \(PackedObjects.mode), :uid, :gid,
                 1 + (\(PackedObjects.kind) = \(FileKind.directory.rawValue)),
                 \(PackedObjects.size), \(PackedObjects.modified), :now,
-                \(Presence.remote.rawValue), 0, 0, 0, :now, \(PackedObjects.hasMetadata)
+                \(Presence.remote.rawValue), 0, 0, 0, :minute, \(PackedObjects.hasMetadata)
             FROM json_each(:places) AS page
             """,
-            objects.arguments(["uid": owner.userID, "gid": owner.groupID, "now": now]))
+            objects.arguments([
+                "uid": owner.userID, "gid": owner.groupID, "now": now, "minute": now.wholeMinute,
+            ]))
         // SQLite numbers them in ascending order, and there is no other writer.
         let first = InodeNumber(rawValue: lastInsertedRowID - Int64(objects.count) + 1)
         try run(

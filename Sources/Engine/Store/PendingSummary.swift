@@ -11,6 +11,8 @@ package struct PendingSummary: Hashable, Sendable {
     package var failedFinally: UInt64 = 0
     /// Remote deletions that wait for a confirmation; not included in ``count``.
     package var held: UInt64 = 0
+    /// Items that a pattern keeps here, of the whole mount only; not included in ``count``.
+    package var excluded: UInt64 = 0
     /// Changes that are being sent.
     package var transferring: UInt64 = 0
     /// Files still open for writing whose bytes so far are sent.

@@ -17,6 +17,8 @@ enum Schema {
         migrator.registerMigration("changed_unsynced") { try $0.execute(sql: changedUnsynced) }
         migrator.registerMigration("trash") { try $0.execute(sql: trash) }
         migrator.registerMigration("history") { try $0.execute(sql: history) }
+        migrator.registerMigration("excluded") { try $0.execute(sql: excluded) }
+        migrator.registerMigration("eviction_order") { try $0.execute(sql: evictionOrder) }
         return migrator
     }()
 
@@ -241,6 +243,13 @@ enum Schema {
             WHERE presence > 0 AND size > 0 AND writing = 0;
         """
 
+    private static let evictionOrder = """
+        -- Of files that were used at the same time the largest is evicted first.
+        DROP INDEX inodes_evictable;
+        CREATE INDEX inodes_evictable ON inodes (accessed, size DESC)
+            WHERE presence > 0 AND size > 0 AND writing = 0;
+        """
+
     private static let pins = """
         -- The files and directories that are kept on this machine, these with all that is below them.
         CREATE TABLE pins (inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE);
@@ -286,6 +295,15 @@ enum Schema {
             start INTEGER NOT NULL,
             used INTEGER NOT NULL
         );
+        """
+
+    private static let excluded = """
+        -- The items that a pattern of `--exclude` keeps here: the remote never had them, and they are not
+        -- pending.
+        CREATE TABLE excluded (inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE);
+        CREATE TRIGGER excluded_left AFTER DELETE ON dirents BEGIN
+            DELETE FROM excluded WHERE inode = OLD.inode;
+        END;
         """
 
     private static let proofs = """

@@ -57,11 +57,8 @@ struct Synchroniser: Sendable {
         for _ in 0..<16 {
             agenda.noteMove(of: inode)
             let commitCount = store.commitCount
-            let state = try store.readInTurn { try $0.syncState(of: inode) }
-            guard let state else {
-                if try isPending(inode) { try store.write { try $0.removePending(inode) } }
-                return .done
-            }
+            guard let state = try store.readInTurn({ try $0.syncState(of: inode, exclusions) })
+            else { return try forget(inode) }
             let plan = Planner.plan(state)
             logger.debug("planned", metadata: ["inode": "\(inode)", "plan": "\(plan)"])
             switch plan {
@@ -76,6 +73,8 @@ struct Synchroniser: Sendable {
                 if let outcome = try await waitForWriter(state, readAt: commitCount) {
                     return outcome
                 }
+            case .exclude, .include:
+                if try applyExclusion(plan, to: inode) { return .done }
             case .keepHere(let namesake): throw try refusal(of: inode, besides: namesake)
             case .waitForConfirmation:
                 return try deletions.waitForConfirmation(inode)
@@ -127,6 +126,12 @@ struct Synchroniser: Sendable {
         return try await perform(.moveToTemporaryName, state, readAt: commitCount)
     }
 
+    /// Ends the synchronisation of an inode that does not exist any more.
+    private func forget(_ inode: InodeNumber) throws(Blocked) -> Agenda.Outcome {
+        if try isPending(inode) { try store.write { try $0.removePending(inode) } }
+        return .done
+    }
+
     private func isPending(_ inode: InodeNumber) throws(Blocked) -> Bool {
         try store.readInTurn { try $0.isPending(inode) }
     }
@@ -160,6 +165,27 @@ struct Synchroniser: Sendable {
                 }
             }
             return merge.changes.awaited
+        }
+    }
+
+    private var exclusions: Exclusions { configuration.exclusions }
+
+    /// Keeps an inode here, or makes it an ordinary one, if that is still its plan.
+    ///
+    /// - Returns: Whether nothing is left to do for it.
+    private func applyExclusion(
+        _ plan: SyncOperation, to inode: InodeNumber
+    ) throws(Blocked) -> Bool {
+        let due = agenda.due()
+        return try store.write { database in
+            let state = try database.syncState(of: inode, exclusions)
+            guard state.map(Planner.plan) == plan else { return false }
+            guard plan == .exclude else {
+                try database.include(inode, at: clock.wallTime, due: due)
+                return false
+            }
+            try database.exclude(inode)
+            return true
         }
     }
 

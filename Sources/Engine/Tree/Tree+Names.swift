@@ -51,6 +51,7 @@ extension Tree {
     ) throws(Blocked) -> Attributes {
         var inode = newInode(.directory, mode: mode, caller: caller)
         inode.isListed = true
+        inode.isMadeHere = true
         return try insert(inode, name, in: parent).attributes
     }
 
@@ -102,7 +103,11 @@ extension Tree {
             try database.insert(&inode)
             try database.insertDirent(
                 name, in: parent, to: inode, on: .local, at: inode.changed)
-            try database.markPending(inode.id, at: inode.changed, dueIfNew: due)
+            if try isExcluded(name, in: parent, inode.kind, database) {
+                try database.exclude(inode.id)
+            } else {
+                try database.markPending(inode.id, at: inode.changed, dueIfNew: due)
+            }
             if inode.kind == .file { try database.markUnsafe(inode.id, isChanged: true) }
             return inode
         }
@@ -184,6 +189,14 @@ extension Tree {
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
                 throw Blocked.failure(.invalid, "move \"\(name)\" into itself")
             }
+            let isKeptHere = try isExcluded(newName, in: newParent, inode.kind, database)
+            let wasKeptHere = try stays(name, in: parent, inode, database)
+            if isKeptHere, !wasKeptHere {
+                // The remote would lose what then is only here.
+                throw Blocked.failure(
+                    .crossDevice, "rename \"\(name)\" to the excluded name \"\(newName)\"")
+            }
+            let wasMarked = try database.isExcluded(inode.id)
             let target = try database.dirent(newName, in: newParent)
             if let target {
                 guard mode == .replace else {
@@ -200,11 +213,49 @@ extension Tree {
             try database.noteReplacement(of: target?.inode, by: inode)
             try database.touchChanged(inode.id, at: now)
             try database.removeConflict(inode.id)
-            try database.markPending(inode.id, at: now, due: agenda.due())
+            if isKeptHere {
+                try database.exclude(inode.id)
+            } else {
+                try database.markPending(inode.id, at: now, due: agenda.due())
+            }
+            if inode.kind == .directory, !configuration.exclusions.isEmpty {
+                try reconsiderExcluded(
+                    in: inode.id, leaving: !isKeptHere && (wasKeptHere || wasMarked), at: now,
+                    database)
+            }
             return Renaming(replaced: target?.inode, hasUncovered: hasUncovered)
         }
         agenda.notify()
         return renaming
+    }
+
+    /// Whether a pattern keeps an item of a name here.
+    private func isExcluded(
+        _ name: FileName, in parent: InodeNumber, _ kind: FileKind, _ database: Database
+    ) throws -> Bool {
+        let exclusions = configuration.exclusions
+        if exclusions.isEmpty { return false }
+        return exclusions.contain(
+            try database.path(of: parent) + [name], isDirectory: kind == .directory)
+    }
+
+    /// Whether a pattern keeps an item here, which the remote does not have.
+    private func stays(
+        _ name: FileName, in parent: InodeNumber, _ inode: InodeRecord, _ database: Database
+    ) throws -> Bool {
+        try isExcluded(name, in: parent, inode.kind, database) && database.synced(inode.id) == nil
+    }
+
+    /// Has excluded items planned again that may not be excluded any more, as a directory was renamed.
+    private func reconsiderExcluded(
+        in directory: InodeNumber, leaving isLeaving: Bool, at now: Timestamp,
+        _ database: Database
+    ) throws {
+        if configuration.exclusions.dependOnPaths {
+            try database.reconsiderExcluded(at: now, due: agenda.due())
+        } else if isLeaving {
+            try database.reconsiderExcluded(in: directory, at: now, due: agenda.due())
+        }
     }
 
     private func replace(

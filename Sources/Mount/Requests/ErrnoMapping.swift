@@ -20,6 +20,7 @@ extension EngineError.Kind {
         case .tooLarge: EFBIG
         case .outOfSpace: ENOSPC
         case .tooManyOpen: ENFILE
+        case .crossDevice: EXDEV
         case .noAttribute: ENODATA
         case .unreachable: ETIMEDOUT
         case .changedRemotely: ESTALE
@@ -36,8 +37,8 @@ extension EngineError.Kind {
         case .unreachable, .changedRemotely: .warning
         case .denied, .contained: .info
         case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid, .noConflict,
-            .ambiguous, .readOnly, .unsupported, .nameTooLong, .tooLarge, .noAttribute, .busy,
-            .interrupted:
+            .ambiguous, .readOnly, .unsupported, .nameTooLong, .tooLarge, .crossDevice,
+            .noAttribute, .busy, .interrupted:
             nil
         }
     }

@@ -37,6 +37,7 @@ package final class SimulatedMount: Sendable {
     private let databaseDisk: DatabaseDisk?
     private let state: Mutex<State>
     private let boots = Mutex(0)
+    private let nextExclusions: Mutex<Exclusions>
 
     /// - Parameter logLines: The number of log lines kept for messages.
     package init(
@@ -46,6 +47,7 @@ package final class SimulatedMount: Sendable {
         var random = SeededGenerator(seed: seed)
         self.seed = seed
         self.settings = settings
+        nextExclusions = Mutex(settings.engine.exclusions)
         clock = SimulatedClock()
         executor = SeededExecutor(
             seed: random.next(), clock: clock, stepsMax: settings.stepsMax)
@@ -198,6 +200,7 @@ package final class SimulatedMount: Sendable {
     ) throws(EngineError) -> Engine {
         var configuration = settings.engine
         configuration.boot = "\(boots.withLock { $0 })"
+        configuration.exclusions = exclusions
         let jitter = Mutex(random)
         return try Engine(
             configuration: configuration,
@@ -248,6 +251,14 @@ package final class SimulatedMount: Sendable {
         log.note("--- the database is restored")
         try copy.backup(to: database)
     }
+
+    /// Gives the next process other patterns.
+    package func setExclusions(_ exclusions: Exclusions) {
+        nextExclusions.withLock { $0 = exclusions }
+    }
+
+    /// The patterns of the living process.
+    package var exclusions: Exclusions { nextExclusions.withLock { $0 } }
 
     /// Makes some of the next disk operations fail, for content files and database.
     package func setDiskFaults(_ faults: DiskFaultPlan) {

@@ -22,10 +22,16 @@ package struct RandomProgram: Sendable {
         case badDisk
         /// As ``shared``, on a remote that takes different names for one: see ``LossJudge``.
         case folding
+        /// As ``alone``, with names that stay here: see ``ModelJudge``.
+        case excluding
+
+        /// Whether the mount is the only client of the remote.
+        var isAlone: Bool { self == .alone || self == .excluding }
 
         /// The scenario of a seed.
         fileprivate static func drawn(from seed: UInt64) -> Scenario {
             let drawn = [Scenario.alone, .shared, .powerCut, .badDisk][Int(seed / 4 % 4)]
+            if drawn == .alone, seed / 1_024 % 4 == 3 { return .excluding }
             return drawn == .shared && seed / 16 % 4 == 3 ? .folding : drawn
         }
     }

@@ -27,7 +27,7 @@ struct ModelJudge: Judge {
         case .overwrite, .delete, .deleteTree, .replaceByDirectory, .rename, .setAttribute:
             return false
         }
-        guard let (name, parent) = try? path.place(in: model),
+        guard !isExcluded(path), let (name, parent) = try? path.place(in: model),
             (try? model.create(node, name, in: parent)) != nil
         else { return false }
         moments.insert(ContentMark(node.bytes))
@@ -42,8 +42,15 @@ struct ModelJudge: Judge {
         _ faultPlan: FaultPlan
     ) throws(ProgramFailure) {
         var after = model
-        let expected = Result { () throws(ReferenceModel.Refusal) in
+        var expected = Result { () throws(ReferenceModel.Refusal) in
             try step.perform(&after, slots)
+        }
+        if case .rename(let from, let to, _) = step, isExcluded(to), !isExcluded(from) {
+            // As to another file system.
+            after = model
+            var refusal = ReferenceModel.Refusal(.crossDevice)
+            if case .failure(let other) = expected { refusal.kinds.formUnion(other.kinds) }
+            expected = .failure(refusal)
         }
         if mount.life.isDead {
             // An interrupted write may have set only the time.
@@ -62,6 +69,10 @@ struct ModelJudge: Judge {
         case (.success, .failure(let refusal)):
             throw ProgramFailure("granted, not refused as \(refusal.kinds)")
         }
+    }
+
+    private func isExcluded(_ path: Path) -> Bool {
+        mount.exclusions.contain(path.names, isDirectory: true)
     }
 
     private mutating func note(_ step: ProgramStep) {
@@ -158,6 +169,7 @@ struct ModelJudge: Judge {
         let remote = ReferenceModel(mount.provider.snapshot(), mount.provider.attributes())
         for (names, number) in model.tree() {
             let path = Path(names)
+            if isExcluded(path) { continue }
             guard let found = try? remote.find(names) else {
                 throw ProgramFailure("the remote has no \(path)")
             }
@@ -177,7 +189,8 @@ struct ModelJudge: Judge {
                 throw ProgramFailure("the remote's \(path) has other extended attributes")
             }
         }
-        for (names, _) in remote.tree() where (try? model.find(names)) == nil {
+        for (names, _) in remote.tree()
+        where (try? model.find(names)) == nil || isExcluded(Path(names)) {
             throw ProgramFailure("\(Path(names)) on the remote is unexpected")
         }
     }

@@ -10,7 +10,7 @@ struct ProgramRun {
     let mount: SimulatedMount
     private let program: RandomProgram
     /// Whether a name may lead to another file by the time it is removed or replaced.
-    var isShared: Bool { program.scenario != .alone }
+    var isShared: Bool { !program.scenario.isAlone }
     private var judge: any Judge
     var handles: [Int: Handle] = [:]
     /// The file that the step uses, and its agreed version before the step.
@@ -24,7 +24,7 @@ struct ProgramRun {
     init(_ program: RandomProgram, on mount: SimulatedMount) {
         self.mount = mount
         self.program = program
-        judge = program.scenario == .alone ? ModelJudge(mount) : LossJudge(mount)
+        judge = program.scenario.isAlone ? ModelJudge(mount) : LossJudge(mount)
     }
 
     /// - Returns: See ``RandomProgram/run(logLines:)``.
@@ -71,7 +71,7 @@ struct ProgramRun {
         case .setFaults, .setFault, .setReachable, .setAuthorized:
             faultPlan.change(step, at: mount.clock.uptime)
             // Without another client, nothing would excuse a stale listing.
-            if program.scenario == .alone { faultPlan.faults[.staleListing] = 0 }
+            if program.scenario.isAlone { faultPlan.faults[.staleListing] = 0 }
             faultPlan.apply(to: mount.provider)
         case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
         case .cutPower(let steps):

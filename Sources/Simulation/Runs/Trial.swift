@@ -64,6 +64,11 @@ extension RandomProgram {
             settings.provider.names = .caseless
             settings.provider.decomposesNames = seed / 64 % 2 == 0
         }
+        if scenario == .excluding {
+            // A name of programs, and that of an editor's new versions.
+            let patterns = try ["b", "draft"].map { try ExclusionPattern($0) }
+            settings.engine.exclusions = Exclusions(patterns)
+        }
         let mount = try SimulatedMount(seed: seed, settings: settings, logLines: logLines)
         return try mount.explaining {
             var run = ProgramRun(self, on: mount)

@@ -12,6 +12,7 @@ const STATES = {
   partial: ["partial", "partly on this machine"],
   local: ["local", "on this machine"],
   dirty: ["changed", "not on the remote yet"],
+  excluded: ["excluded", "on this machine only, by --exclude"],
   uploading: ["sending", "being sent"],
   conflict: ["conflict", "displaced by a remote version"],
   failed: ["failed", "could not be sent"],

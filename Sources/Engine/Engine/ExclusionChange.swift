@@ -1,0 +1,69 @@
+import GRDB
+import Logging
+
+/// Applies other patterns of `--exclude` than those of the last mount.
+struct ExclusionChange {
+    let exclusions: Exclusions
+    let store: Store
+    let clock: any Clock
+    let logger: Logger
+    let agenda: Agenda
+
+    /// Items that stayed here are planned again. What the remote has and a pattern excludes now is removed
+    /// here, as if the remote had lost it, and stays there. What has changes is left alone until these are
+    /// sent; the next mount removes it.
+    func apply() throws(Blocked) {
+        let patterns = exclusions.text
+        guard try store.read({ try $0.appliedExclusions() }) != patterns else { return }
+        // Before the items become pending that stayed here.
+        let changed = try store.read { try $0.inodesAtOrAbovePending() }
+        let due = agenda.due()
+        try store.write { try $0.reconsiderExcluded(at: clock.wallTime, due: due) }
+        guard try withdrawExcluded(except: changed) else { return }
+        try store.write { try $0.setAppliedExclusions(patterns) }
+    }
+
+    /// - Returns: Whether none of the excluded items has changes.
+    private func withdrawExcluded(except changed: Set<InodeNumber>) throws(Blocked) -> Bool {
+        if exclusions.isEmpty { return true }
+        var (last, count, isComplete) = (InodeNumber(rawValue: 0), 0, true)
+        while true {
+            let (end, matching) = try store.read { database in
+                let items = try database.syncedItems(after: last, limit: Self.comparedItems)
+                return (
+                    items.last?.inode,
+                    try items.filter { item in
+                        try matches(item.name, in: item.parent, item.kind, database)
+                    }.map(\.inode)
+                )
+            }
+            guard let end else { break }
+            let unchanged = matching.filter { !changed.contains($0) }
+            isComplete = isComplete && unchanged.count == matching.count
+            count += unchanged.count
+            let due = agenda.due()
+            try store.write {
+                try $0.noteGone(unchanged, isHeld: false, at: clock.wallTime, due: due)
+            }
+            last = end
+        }
+        if count > 0 {
+            logger.info("items are excluded from now on", metadata: ["count": "\(count)"])
+        }
+        return isComplete
+    }
+
+    private static var comparedItems: Int { 1_000 }
+
+    /// Whether a pattern stands for a name on the remote; its contents go with it.
+    private func matches(
+        _ name: FileName, in parent: InodeNumber, _ kind: FileKind, _ database: Database
+    ) throws -> Bool {
+        let isDirectory = kind == .directory
+        // The path takes longer than the comparison.
+        guard exclusions.mayMatch(name, isDirectory: isDirectory),
+            let key = try database.remoteKey(of: parent)
+        else { return false }
+        return exclusions.match((key.names + [name])[...], isDirectory: isDirectory)
+    }
+}
