@@ -145,6 +145,24 @@ struct `The benchmark of a source` {
         }
     }
 
+    @Test func `leaves nothing on a WebDAV server after an interruption`() async throws {
+        try await WebDAVServer.with(.apache) { server in
+            let program = try Apus.start(["bench", server.source])
+            try eventually("it sends files") {
+                try #require(program.isRunning, "\(program.errorsSoFar)")
+                return try server.names.contains { directory in
+                    let files = (try? Files.names(in: "\(server.folder)/\(directory)")) ?? []
+                    return files.contains("9")
+                }
+            }
+            program.signal(SIGINT)
+            let result = try program.wait()
+            #expect(result.status == 130, "\(result)")
+            let names = try server.names
+            #expect(names == [], "\(result)")
+        }
+    }
+
     @Test func `leaves nothing on an S3 store after an interruption`() async throws {
         try await ObjectStore.with(.seaweedFS) { store in
             let program = try Apus.start(

@@ -105,6 +105,7 @@ struct InstallTests {
                 let unit = "\(root)/usr/lib/systemd/\(manager)/\(template).service"
                 let text = String(decoding: try Files.read(unit), as: UTF8.self)
                 #expect(text.contains("\nExecStart=/usr/bin/apus mount --foreground %i\n"))
+                #expect(text.contains("\nRestartPreventExitStatus=2 78\n"))
                 // The program is not where the unit will find it.
                 let copy = "\(root)/\(template)photos.service"
                 let here = text.replacing("/usr/bin/apus", with: "\(root)/usr/bin/apus")

@@ -132,6 +132,18 @@ extension MountedTests {
             #expect(result.status == 1)
             #expect(result.errors.contains("config.toml, line 5: the mount other"), "\(result)")
             #expect(!folder.isMounted)
+
+            // The units of systemd do not start it again.
+            let service = try Self.apus(folder, "mount", "--foreground", "photos")
+            #expect(service.status == 78, "\(service)")
+            #expect(service.errors.contains("config.toml, line 5: the mount other"), "\(service)")
+            #expect(service.errorLines.count == 1, "\(service)")
+            try Self.configure(folder, "")
+            #expect(try Self.apus(folder, "mount", "--foreground", "photos").status == 78)
+            // A later start can find another world.
+            try Self.configure(
+                folder, "[mount.photos]\nsource = \"folder:/none\"\npath = \"\(folder.point)\"\n")
+            #expect(try Self.apus(folder, "mount", "--foreground", "photos").status == 1)
         }
 
         /// Method: a mount namespace in which a file of the test stands for the system's, with an entry that

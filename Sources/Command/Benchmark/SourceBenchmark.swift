@@ -43,8 +43,15 @@ final class SourceBenchmark: Sendable {
         } catch let error as ProviderError {
             throw CommandFailure(
                 what: "measure \(source)", why: "\(error)",
-                remedy: error.remedy
-                    ?? (plan.isReadOnly ? nil : "if it cannot be written to, use --read-only"))
+                remedy: error.remedy ?? remedy(for: error.kind))
+        }
+    }
+
+    private func remedy(for kind: ProviderError.Kind) -> String? {
+        switch kind {
+        case .denied, .full, .unsupported:
+            plan.isReadOnly ? nil : "if it cannot be written to, use --read-only"
+        default: nil
         }
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 
 struct MountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -9,6 +10,9 @@ struct MountCommand: AsyncParsableCommand {
             in the state directory. Credentials come from the environment and the provider's \
             own files, never from the command line. A source that was mounted before needs no \
             remote: local files can be used, and changes are sent when it answers.
+
+            Exit status: 0 for success, 1 for failure, 2 for bad usage. With --foreground, 78 for a source, a \
+            name or a configuration file that is wrong: a service need not try again.
 
             EXAMPLES:
               apus mount folder:/srv/cloud ~/Cloud
@@ -54,10 +58,24 @@ struct MountCommand: AsyncParsableCommand {
         get throws { try MountRequest(source, on: mountpoint, settings) }
     }
 
+    /// See sysexits(3). The units of systemd do not start a service again that has ended with it.
+    private static let wrongConfiguration = ExitCode(78)
+
+    /// Returns the request. In the foreground, a wrong one ends the command with a status of its own.
+    private func requestOfService() throws -> MountRequest {
+        do {
+            return try request
+        } catch {
+            guard foreground, let failure = CommandFailure(error) else { throw error }
+            Console.complain(failure.problem.description)
+            throw Self.wrongConfiguration
+        }
+    }
+
     func run() async throws {
         let report = StartReporter(descriptor: readyDescriptor)
         do {
-            let request = try request
+            let request = try requestOfService()
             try await request.removeDeadMount()
             let options = try request.options(isForeground: readyDescriptor == nil)
             if foreground || readyDescriptor != nil {
