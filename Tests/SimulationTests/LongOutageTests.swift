@@ -21,7 +21,7 @@ import Testing
 
     @Test func `ends by itself`() throws {
         try Self.withLongOutage { it in
-            try await it.wait(.seconds(35))
+            try await it.wait(.seconds(5))
             #expect(it.engine.outage == nil)
             #expect(try await it.rest(within: .seconds(5)))
             #expect(it.remotePaths == ["a", "b"])
