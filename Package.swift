@@ -133,7 +133,8 @@ let package = Package(
             name: "Rendering", dependencies: ["CLinux", "CVips", "Filters"],
             swiftSettings: settings),
         .executableTarget(
-            name: "apus-image-worker", dependencies: ["Rendering"], path: "Sources/ImageWorker",
+            name: "apus-image-worker", dependencies: ["Rendering", "SystemCalls"],
+            path: "Sources/ImageWorker",
             swiftSettings: settings),
         .target(
             name: "Control",

@@ -1,13 +1,13 @@
 import Glibc
 import Rendering
+import SystemCalls
 
 /// A worker of `apus apply`: filters pictures for the batch at the other end of the socket that is its
 /// standard input. See docs/decisions/019.
 @main
 enum ImageWorkerProgram {
     static func main() {
-        var status = stat()
-        guard fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else {
+        guard (try? FileStatus(of: STDIN_FILENO))?.kind == .socket else {
             let message = Array("apus-image-worker: `apus apply` starts this program\n".utf8)
             _ = write(STDERR_FILENO, message, message.count)
             _exit(2)

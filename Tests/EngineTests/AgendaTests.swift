@@ -351,6 +351,19 @@ struct AgendaTests {
         #expect(agenda.next() == .wait(until: .seconds(8)))
     }
 
+    /// Goal: an attempt that an outage has made fail is repeated at its end, even if it fails after it.
+    @Test func `a failure that is noted after the remote was found is retried at once`() throws {
+        let failure = SyncFailure(kind: .unreachable, what: "a", why: "b", isFinal: false)
+        try change(first)
+        #expect(agenda.next() == .start(first))
+        agenda.hastenUnreachable()
+        try store.write { try $0.setFailure(failure, attempts: 1, of: first) }
+        agenda.finish(first, .again(after: .seconds(8)))
+        #expect(agenda.next() == .start(first))
+        agenda.finish(first, .again(after: .seconds(8)))
+        #expect(agenda.next() == .wait(until: .seconds(8)))
+    }
+
     @Test func `a held inode waits for a change, also after a restart`() throws {
         try change(first, second)
         #expect(agenda.next() == .start(first))

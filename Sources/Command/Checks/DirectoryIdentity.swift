@@ -1,5 +1,6 @@
 import Control
 import Foundation
+import SystemCalls
 
 /// Directories as the file system knows them: the same for every path that leads there.
 enum DirectoryIdentity {
@@ -24,15 +25,8 @@ enum DirectoryIdentity {
         return [mount.device[...]] + "\(mount.root)/\(mount.relative(path))".split(separator: "/")
     }
 
-    private struct Identity: Hashable {
-        let device: dev_t
-        let inode: ino_t
-    }
-
-    private static func identity(of path: String) -> Identity? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return Identity(device: status.st_dev, inode: status.st_ino)
+    private static func identity(of path: String) -> FileStatus.Identity? {
+        FileStatus(at: path)?.identity
     }
 
     /// The path itself, if it exists, and the directories above it.

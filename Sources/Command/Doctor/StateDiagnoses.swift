@@ -3,6 +3,7 @@ import Engine
 import Foundation
 import Host
 import ProviderSupport
+import SystemCalls
 
 /// The user's files that mounts need: the place of states, and files with credentials.
 enum StateDiagnoses {
@@ -78,9 +79,8 @@ enum StateDiagnoses {
             environment["RCLONE_CONFIG"] ?? "\(configuration)/rclone/rclone.conf",
         ]
         return paths.compactMap { path in
-            var status = stat()
-            guard stat(path, &status) == 0 else { return nil }
-            guard status.st_mode & 0o077 != 0 else {
+            guard let status = FileStatus(at: path) else { return nil }
+            guard status.mode & 0o077 != 0 else {
                 return .good("credentials", "only this user can read \(path)")
             }
             return .bad(

@@ -62,8 +62,8 @@ package enum MountLocator {
 
     /// Returns the path of a symbolic link, with links in its parent resolved; nil for other files.
     private static func linkItself(_ path: String) -> String? {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return nil }
+        let status = FileStatus(at: path, followsLink: false)
+        guard status?.kind == .symbolicLink else { return nil }
         let url = URL(filePath: path)
         return Path.resolved(url.deletingLastPathComponent().relativePath)
             .map { "\($0)/\(url.lastPathComponent)" }

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import SystemCalls
 
@@ -40,11 +39,10 @@ struct FilePreview: Sendable {
                 opening: String(name), in: file.rawValue,
                 flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         }
-        var status = stat()
-        guard fstat(file.rawValue, &status) == 0 else { throw .last }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw SystemError(EISDIR) }
-        guard status.st_size <= pictureBytesMax else { throw SystemError(EFBIG) }
-        return try PosixIO.read(file.rawValue, count: Int(status.st_size))
+        let status = try FileStatus(of: file.rawValue)
+        guard status.kind == .regular else { throw SystemError(EISDIR) }
+        guard status.size <= pictureBytesMax else { throw SystemError(EFBIG) }
+        return try PosixIO.read(file.rawValue, count: status.size)
     }
 
     /// Returns the type that the bytes prove, never one that can carry a script; nil for all others.

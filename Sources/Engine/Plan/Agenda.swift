@@ -39,6 +39,8 @@ final class Agenda: Sendable {
         var restsUntil: Duration = .zero
         /// Whether ``hastenUnreachableOnce()`` was called.
         var hasHastened = false
+        /// The inodes that were running when ``hastenUnreachable()`` was called.
+        var hastened: Set<InodeNumber> = []
         /// How often in succession inodes were blocked by one that was no longer pending.
         var standoffs: [InodeNumber: Int] = [:]
     }
@@ -150,6 +152,8 @@ final class Agenda: Sendable {
     /// Schedules the inodes whose last attempt found the remote unreachable, ignoring their
     /// backoff.
     func hastenUnreachable() {
+        // Their attempts may fail because of the outage that has just ended.
+        state.withLock { $0.hastened.formUnion($0.slots.running.keys) }
         do throws(Blocked) {
             try store.write {
                 try $0.hasten(failedAs: .unreachable, limit: Self.hastenedMax, due: due())
@@ -206,6 +210,7 @@ final class Agenda: Sendable {
         }
         state.withLock { state in
             state.slots.finish(inode)
+            state.hastened.remove(inode)
             if case .blocked = outcome {} else { state.standoffs[inode] = nil }
         }
         notify()
@@ -224,7 +229,11 @@ final class Agenda: Sendable {
         switch outcome {
         case .done: break
         case .again(let delay):
-            try database.reschedule(inode, from: started, to: now + delay, at: now)
+            let isOver =
+                try state.withLock { $0.hastened.contains(inode) }
+                && database.pending(inode)?.failure?.kind == .unreachable
+            try database.reschedule(
+                inode, from: started, to: isOver ? now : now + delay, at: now)
         case .held:
             try database.reschedule(inode, from: started, to: nil, at: now)
         case .blocked(let blocker):

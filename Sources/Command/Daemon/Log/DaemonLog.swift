@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import SystemCalls
 
 /// The log of a daemon.
 enum DaemonLog {
@@ -33,8 +34,7 @@ enum DaemonLog {
     /// Only for the daemon that holds the state directory, to which the log belongs.
     private static func rotate(in stateDirectory: String) {
         let path = path(in: stateDirectory)
-        var status = stat()
-        guard stat(path, &status) == 0, status.st_size > bytesMax,
+        guard let status = FileStatus(at: path), status.size > bytesMax,
             rename(path, path + ".1") == 0
         else { return }
         let fresh = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)

@@ -58,11 +58,8 @@ final class LogReader {
     }
 
     private func isReplaced() throws -> Bool {
-        var (ours, current) = (stat(), stat())
-        guard stat(path, &current) == 0, fstat(file.fileDescriptor, &ours) == 0 else {
-            return false
-        }
-        return (ours.st_dev, ours.st_ino) != (current.st_dev, current.st_ino)
+        guard let current = FileStatus(at: path) else { return false }
+        return try FileStatus(of: file.fileDescriptor).identity != current.identity
     }
 
     private var newline: UInt8 { UInt8(ascii: "\n") }
