@@ -1,4 +1,5 @@
 import Engine
+import Foundation
 import Host
 import Logging
 import ProviderConformance
@@ -103,6 +104,45 @@ struct SecureWebDAVTests {
             #expect(error?.kind == .cancelled)
             let isWhole = try await other.body == content
             #expect(isWhole)
+        }
+    }
+
+    /// Goal: a pause after a burst of requests makes none fail.
+    ///
+    /// Method: more connections than libcurl tries are closed by the server after its KeepAliveTimeout, which
+    /// is awaited.
+    @Test func `connections that the server has closed in a pause fail no request`() async throws {
+        let connections = 12
+        try await WebDAVServer.with(.secureApache) { server in
+            try Files.write([UInt8](repeating: 1, count: 4 << 20), to: "\(server.folder)/file")
+            let transport = transport(server, http2: false)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<connections {
+                    group.addTask {
+                        _ = try await transport.send(
+                            HTTPRequest(.get, "\(server.url)/file"), bytesMax: 8 << 20)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try eventually("the server has closed more than five connections") {
+                try Self.closedByServer(port: server.port) > 5
+            }
+            for _ in 0..<3 {
+                let answer = try await transport.send(HTTPRequest(.head, "\(server.url)/file"))
+                #expect(answer.response.status == 200)
+            }
+        }
+    }
+
+    /// The number of connections of this machine to a local port that the other end has closed. proc(5):
+    /// `/proc/net/tcp`, state 08 is CLOSE_WAIT.
+    private static func closedByServer(port: UInt16) throws -> Int {
+        let table = try Program.require("cat", "/proc/net/tcp")
+        let end = ":" + String(format: "%04X", port)
+        return table.split(separator: "\n").count { line in
+            let fields = line.split(separator: " ")
+            return fields.count > 3 && fields[2].hasSuffix(end) && fields[3] == "08"
         }
     }
 

@@ -75,7 +75,10 @@ package final class HTTPTransport: Sendable {
         let deadline = request.timeout.map { ContinuousClock.now + $0 }
         var request = request
         while true {
-            let answer = try await ask(request, into: sink, deadline: deadline)
+            guard let answer = try await ask(request, into: sink, deadline: deadline) else {
+                request.usesFreshConnection = true
+                continue
+            }
             guard let next = answer.next else { return answer.response }
             request = next
         }
@@ -93,9 +96,11 @@ package final class HTTPTransport: Sendable {
     }
 
     /// Sends one request to one host.
+    ///
+    /// - Returns: nil if the server had closed the kept connections, and has seen nothing of the request.
     private func ask(
         _ request: HTTPRequest, into sink: any HTTPBodySink, deadline: ContinuousClock.Instant?
-    ) async throws(TransportError) -> Transfer.Answer {
+    ) async throws(TransportError) -> Transfer.Answer? {
         let start = ContinuousClock.now
         let transfer = try Transfer(
             request, into: sink, deadline: deadline, knownScheme: knownScheme(for: request),
@@ -125,6 +130,7 @@ package final class HTTPTransport: Sendable {
             options.onAnswer(answer.response)
             learn(from: answer, to: request)
         }
+        if transfer.foundDeadConnections, !request.usesFreshConnection { return nil }
         return try outcome.get()
     }
 

@@ -42,11 +42,26 @@ extension ProviderConformance {
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, name) in names.enumerated() {
-                if index >= 32 { try await group.next() }
-                group.addTask { try await store.write("\(directory)/\(name)", []) }
+                if index >= 16 { try await group.next() }
+                group.addTask { try await write("\(directory)/\(name)", of: store) }
             }
             try await group.waitForAll()
         }
+    }
+
+    /// Repeats what an overloaded server has refused, as the engine does; it may have done it all the same.
+    private static func write(_ path: String, of store: ConformanceStore) async throws {
+        for _ in 0..<5 {
+            do {
+                try await store.write(path, [])
+                return
+            } catch let error as ProviderError where [.changed, .exists].contains(error.kind) {
+                return
+            } catch let error as ProviderError where error.kind == .unreachable {
+                continue
+            }
+        }
+        try await store.write(path, [])
     }
 }
 
