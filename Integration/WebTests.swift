@@ -317,7 +317,7 @@ extension MountedTests {
                           tree.scrollTop = tree.scrollHeight;
                           return tree.scrollHeight >= 100_001 * 32 && !tree.querySelector(".note");
                         })()
-                        """)
+                        """, within: .seconds(240))
                     let number = try browser.evaluate(
                         "document.querySelectorAll('#tree *').length")
                     let elements = try #require(number as? Int)

@@ -95,10 +95,11 @@ final class Chromium {
 
     /// Returns once an expression is true.
     func await(
-        _ what: String, _ expression: String, sourceLocation: SourceLocation = #_sourceLocation
+        _ what: String, _ expression: String, within limit: Duration = .seconds(60),
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         do {
-            try eventually(what, sourceLocation: sourceLocation) {
+            try eventually(what, within: limit, sourceLocation: sourceLocation) {
                 try evaluate(expression) as? Bool == true
             }
         } catch {
