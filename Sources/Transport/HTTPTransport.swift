@@ -130,7 +130,11 @@ package final class HTTPTransport: Sendable {
             options.onAnswer(answer.response)
             learn(from: answer, to: request)
         }
-        if transfer.foundDeadConnections, !request.usesFreshConnection { return nil }
+        if case .failure(let error) = outcome, error.isOfDeadConnections,
+            !request.usesFreshConnection
+        {
+            return nil
+        }
         return try outcome.get()
     }
 

@@ -17,6 +17,7 @@ func unmount(_ path: String) throws(MountError) {
             return try unmountOnce(path)
         } catch {
             guard error.kind == .busy else { throw error }
+            // No event tells that the last program has left a mount.
             usleep(pauseMicroseconds)
         }
     }

@@ -35,8 +35,6 @@ final class Transfer: Throttled, @unchecked Sendable {
     private let isCancelled = Atomic(false)
     /// Where the callbacks note that bytes have moved; nil before the start.
     var round: TransferRound?
-    /// Whether it ended because connection after connection had been closed by the server while it was idle.
-    private(set) var foundDeadConnections = false
     /// The reason why a callback stopped the transfer.
     private var failure: (kind: TransportError.Kind, reason: String, cause: (any Error)?)?
 
@@ -122,16 +120,11 @@ final class Transfer: Throttled, @unchecked Sendable {
         if let failure {
             fail(failure.kind, failure.reason, cause: failure.cause)
         } else if code != CURLE_OK {
-            let reason = handle.reason(for: code)
-            // libcurl repeats a request on another kept connection if one turns out to be closed before a byte
-            // of the answer, but only five times. It does not notice beforehand if the server has said goodbye,
-            // as TLS does: those bytes count as a sign of life.
-            foundDeadConnections =
-                code == CURLE_SEND_ERROR && reason.hasPrefix("Connection died, tried")
             finish(
                 with: .failure(
                     destination.connectionError(
-                        TransportError.Kind(code), reason, errorNumber: errorNumber)))
+                        TransportError.Kind(code), handle.reason(for: code),
+                        errorNumber: errorNumber)))
         } else if let response = head.response {
             let scheme = AuthenticationScheme(offered: handle.get(CURLINFO_HTTPAUTH_AVAIL))
             finish(with: .success(Answer(response: response, next: head.next, scheme: scheme)))
