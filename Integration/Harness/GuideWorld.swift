@@ -56,7 +56,7 @@ final class GuideWorld {
         }
         let namespace = try Program.start(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", Self.script, base],
-            limitSeconds: 600)
+            limitSeconds: Program.serverLimitSeconds)
         self.namespace = namespace
         try eventually("the namespace exists") {
             try #require(namespace.isRunning, Comment(rawValue: namespace.errorsSoFar))

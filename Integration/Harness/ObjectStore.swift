@@ -226,11 +226,11 @@ final class ObjectStore: Sendable {
                     "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", "-s3.port.iceberg=0",
                     "-s3.port.lance=0", "-s3.config=\(base)/identities.json",
                     "-master.volumeSizeLimitMB=64", "-master.telemetry=false", "-volume.max=100",
-                ] + given, limitSeconds: 600)
+                ] + given, limitSeconds: Program.serverLimitSeconds)
         case .moto:
             return try Program.start(
                 output + [Self.tool("moto_server"), "-H", "127.0.0.1", "-p", "\(port)"],
-                limitSeconds: 600)
+                limitSeconds: Program.serverLimitSeconds)
         }
     }
 

@@ -24,6 +24,9 @@ final class Program: Sendable {
         }
     }
 
+    /// Of a server, as long as a test may take, see scripts/run-tests.
+    static let serverLimitSeconds = 20 * 60
+
     private let command: [String]
     private let process: pid_t
     private let output: Int32

@@ -21,7 +21,7 @@ final class ProxyServer: Sendable {
         defer { _ = try? Program.run("rm", "-rf", "--one-file-system", proxy.base) }
         let program = try Program.start(
             ["/usr/sbin/apache2", "-f", "\(proxy.base)/settings", "-DFOREGROUND"],
-            limitSeconds: 300)
+            limitSeconds: Program.serverLimitSeconds)
         defer {
             program.signal(SIGTERM)
             _ = try? program.wait()

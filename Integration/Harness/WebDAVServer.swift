@@ -159,14 +159,16 @@ final class WebDAVServer: Sendable {
             if kind == .secureApache { try authority.make() }
             try Files.write(Array(try apacheSettings().utf8), to: "\(base)/settings")
             return try Program.start(
-                ["/usr/sbin/apache2", "-f", "\(base)/settings", "-DFOREGROUND"], limitSeconds: 300)
+                ["/usr/sbin/apache2", "-f", "\(base)/settings", "-DFOREGROUND"],
+                limitSeconds: Program.serverLimitSeconds)
         case .rclone, .caselessRclone:
             let rclone = "\(Self.project)/.venv/bin/rclone"
             let arguments =
                 ["serve", "webdav", folder, "--addr", "127.0.0.1:\(port)"]
                 + (kind == .caselessRclone ? ["--vfs-case-insensitive"] : [])
             return try Program.start(
-                [rclone] + arguments + ["--log-file", "\(base)/run/log"], limitSeconds: 300,
+                [rclone] + arguments + ["--log-file", "\(base)/run/log"],
+                limitSeconds: Program.serverLimitSeconds,
                 environment: ["RCLONE_CONFIG": "\(base)/rclone.conf"])
         case .nginx:
             let nginx = try #require(Self.nginx, "there is no nginx; run scripts/setup")
@@ -177,7 +179,7 @@ final class WebDAVServer: Sendable {
                     "\(nginx)/sbin/nginx", "-p", "\(base)/run", "-c", "\(base)/settings", "-e",
                     "\(base)/run/log",
                 ],
-                limitSeconds: 300)
+                limitSeconds: Program.serverLimitSeconds)
         }
     }
 
