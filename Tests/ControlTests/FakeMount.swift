@@ -9,7 +9,7 @@ import Transport
 final class FakeMount: MountService {
     enum Call: Hashable {
         case status([String], limit: Int)
-        case list(String, after: Int64, limit: Int)
+        case list(String, after: String?, limit: Int)
         case sync([String], timeout: Duration? = nil)
         case evict([String])
         case refresh([String])
@@ -94,19 +94,21 @@ final class FakeMount: MountService {
     // MARK: MountService
 
     func list(
-        _ path: String, after position: Int64, limit: Int
+        _ path: String, after position: String?, limit: Int
     ) async throws(ControlError) -> ListPage {
         let refusal = state.withLock { state in
             state.calls.append(.list(path, after: position, limit: limit))
             return state.refusal
         }
         if let refusal { throw refusal }
-        let rest = (names[path] ?? []).dropFirst(Int(position)).prefix(limit)
+        let names = names[path] ?? []
+        let first = position.flatMap { names.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+        let rest = names[first...].prefix(limit)
         return ListPage(
             items: rest.map {
                 ListItem(path: $0, kind: .file, state: .remote, bytes: 1, modified: Sample.start)
             },
-            next: rest.count == limit ? position + Int64(limit) : nil)
+            next: rest.count == limit ? rest.last : nil)
     }
 
     func status(

@@ -41,10 +41,10 @@ struct ListTextTests {
     }
 
     @Test func `its JSON is stable`() throws {
-        var page = ListPage(items: [item("a/b", .conflict)], next: 7)
+        var page = ListPage(items: [item("a/b", .conflict)], next: "b")
         let json = String(decoding: try ControlJSON.encode(page), as: UTF8.self)
         #expect(json.hasPrefix(#"{"items":[{"bytes":1536,"kind":"file","modified":""#))
-        #expect(json.hasSuffix(#"Z","path":"a/b","state":"conflict"}],"next":7}"#))
+        #expect(json.hasSuffix(#"Z","path":"a/b","state":"conflict"}],"next":"b"}"#))
         page.items[0].percent = 3
         let decoded = try ControlJSON.decode(ListPage.self, from: ControlJSON.encode(page))
         #expect(decoded == page)

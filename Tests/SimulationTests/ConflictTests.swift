@@ -6,10 +6,13 @@ import Testing
 @Suite("Conflicts and their resolution")
 struct ConflictTests {
     /// Both sides change `plan.txt`; ours is kept beside the remote's.
-    private static func quarrel(_ body: @escaping @Sendable (Scenario, String) async throws -> Void)
-        throws
-    {
-        try Scenario.run {
+    private static func quarrel(
+        keepsDatabaseOnDisk: Bool = false,
+        _ body: @escaping @Sendable (Scenario, String) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = keepsDatabaseOnDisk
+        try Scenario.run(settings: settings) {
             try $0.otherClientWrites(Scenario.key("plan.txt"), [0])
         } _: { it in
             _ = try await it.read("plan.txt")
@@ -299,6 +302,7 @@ struct ConflictTests {
     @Test(arguments: [true, false])
     func `keeping mine replaces the remote's`(isNamedByOurs: Bool) throws {
         try Self.quarrel { it, ours in
+            _ = try await it.read("plan.txt")
             let inode = try await it.find(isNamedByOurs ? ours : "plan.txt")
             let path = try await it.engine.settleConflict(inode, keeping: .mine)
             #expect(path == "plan.txt")
@@ -306,17 +310,53 @@ struct ConflictTests {
             #expect(it.remotePaths == ["plan.txt"])
             #expect(it.remoteBytes("plan.txt") == [1, 1])
             #expect(try it.status().conflicts.isEmpty)
+            try await Self.expectInTrash("plan.txt", [2, 2, 2], it)
         }
     }
 
-    @Test func `keeping theirs removes mine`() throws {
+    @Test func `keeping theirs moves mine to the trash`() throws {
         try Self.quarrel { it, ours in
             _ = try await it.engine.settleConflict(try await it.find(ours), keeping: .theirs)
             #expect(try await it.rest())
             #expect(it.remotePaths == ["plan.txt"])
             #expect(it.remoteBytes("plan.txt") == [2, 2, 2])
             #expect(try it.status().conflicts.isEmpty)
+            try await Self.expectInTrash(ours, [1, 1], it)
         }
+    }
+
+    /// Method: the power fails at each moment of the first minutes after the decision.
+    @Test(arguments: 0..<12)
+    func `a power cut loses neither version of a conflict that was resolved`(
+        moment: Int
+    ) throws {
+        try Self.quarrel(keepsDatabaseOnDisk: true) { it, ours in
+            _ = try await it.engine.settleConflict(try await it.find(ours), keeping: .theirs)
+            try await it.wait(.milliseconds(250 << moment))
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("plan.txt") == [2, 2, 2])
+            if try await it.names(in: "").contains(ours) {
+                #expect(try await it.read(ours) == [1, 1])
+            } else {
+                try await Self.expectInTrash(ours, [1, 1], it)
+            }
+        }
+    }
+
+    /// Restores the only file in the trash, which has to be this one.
+    private static func expectInTrash(
+        _ path: String, _ bytes: [UInt8], _ it: Scenario
+    ) async throws {
+        var outcomes: [TrashRequests.Outcome] = []
+        try await it.engine.trash.restore(below: "", isAll: true) { outcomes.append($0) }
+        #expect(outcomes.map(\.path) == [path])
+        guard case .restored(let restored, _) = outcomes.first?.result else {
+            Issue.record("not restored: \(outcomes)")
+            return
+        }
+        #expect(try await it.read(restored) == bytes)
     }
 
     @Test func `keeping both ends the conflict without moving either`() throws {

@@ -85,8 +85,7 @@ extension Engine {
                                 logger: context.logger,
                                 gate: PreciseEtags(inner: context.gate),
                                 deletions: context.deletions,
-                                agenda: context.agenda,
-                                trashBytesMax: context.trashBytesMax))
+                                agenda: context.agenda))
                         let known = try database.knownObjects([changed.name], in: .root)
                         let isUnchanged = known[0].map { merge.isUnchanged(changed, $0) } ?? false
                         let before = database.totalChangesCount

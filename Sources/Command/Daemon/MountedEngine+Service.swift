@@ -3,6 +3,7 @@ import Engine
 import Foundation
 import Host
 import Synchronization
+import SystemCalls
 
 // The control API in terms of the engine.
 
@@ -92,17 +93,20 @@ extension MountedEngine {
     }
 
     func list(
-        _ path: String, after position: Int64, limit: Int
+        _ path: String, after position: String?, limit: Int
     ) async throws(ControlError) -> ListPage {
-        try await onEngine { () async throws(EngineError) in
+        let last = position.flatMap { PercentCoding.decode($0).flatMap(FileName.init) }
+        if position != nil, last == nil { throw ControlError.wrongPosition(of: path) }
+        return try await onEngine { () async throws(EngineError) in
             let inode = try await engine.resolve(path)
             let lister = ItemLister(engine)
             do throws(EngineError) {
-                let items = try await lister.items(of: inode, after: position, limit: limit)
+                let items = try await lister.items(of: inode, after: last, limit: limit)
                 let parent = path.isEmpty ? "" : path + "/"
                 return ListPage(
                     items: items.map { ListItem($0, path: "\(parent)\($0.name)") },
-                    next: items.count == limit ? items.last?.cookie : nil)
+                    next: items.count == limit
+                        ? items.last.map { PercentCoding.encode($0.name.bytes) } : nil)
             } catch  where error.kind == .notDirectory {
                 let name = path.utf8.split(separator: UInt8(ascii: "/")).last
                 guard let name = name.flatMap({ FileName(Array($0)) }),

@@ -8,7 +8,8 @@ struct ResolveCommand: AsyncParsableCommand {
         discussion: """
             If a file was changed on both sides, the remote version keeps the name, and the local one \
             is beside it as "name (conflict HOST DATE).ext"; `apus status` lists both. PATH is \
-            either of them.
+            either of them. The version that is given up is kept in the trash, see `apus trash`, if all \
+            its bytes are on this machine.
 
             EXAMPLES:
               apus resolve ~/Cloud/plan.txt --keep mine     # the local version takes the name

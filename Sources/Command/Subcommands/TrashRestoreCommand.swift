@@ -7,7 +7,7 @@ import Host
 struct TrashRestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Brings files back that were deleted on the remote.",
+        abstract: "Brings files back that were deleted on the remote or lost a conflict.",
         discussion: """
             A path is that of a deleted file, or of a folder: then all files that were below it and \
             deleted last come back, those with less than a minute between one deletion and the next, \

@@ -29,6 +29,13 @@ package struct ControlError: Error, Hashable, Sendable {
         self.kind = kind
         self.problem = problem
     }
+
+    /// For the position of a page that is not from the answer before.
+    package static func wrongPosition(of path: String) -> Self {
+        Self(
+            .invalid, what: "list \"\(path)\"", why: "\"after\" is not a position",
+            remedy: "send the \"next\" of the page before")
+    }
 }
 
 extension ControlError.Kind {

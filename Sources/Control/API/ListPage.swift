@@ -2,12 +2,12 @@ package import FoundationEssentials
 
 /// Some of the names in a directory, or one other item.
 package struct ListPage: Codable, Hashable, Sendable {
-    /// In the order of the directory.
+    /// By name, in the order of the bytes.
     package var items: [ListItem]
-    /// The position from which the next page continues; nil after the last.
-    package var next: Int64?
+    /// The position from which the next page continues, for no other use; nil after the last.
+    package var next: String?
 
-    package init(items: [ListItem], next: Int64?) {
+    package init(items: [ListItem], next: String?) {
         self.items = items
         self.next = next
     }

@@ -30,11 +30,11 @@ package protocol MountService: Sendable {
     /// never listed is listed first.
     ///
     /// - Parameters:
-    ///   - position: ``ListPage/next`` of the page before; 0 for the first.
+    ///   - position: ``ListPage/next`` of the page before; nil for the first.
     ///   - limit: The maximum number of names.
-    /// - Throws: `.missing` if the path does not exist.
+    /// - Throws: `.missing` if the path does not exist; `.invalid` for a wrong position.
     func list(
-        _ path: String, after position: Int64, limit: Int
+        _ path: String, after position: String?, limit: Int
     ) async throws(ControlError) -> ListPage
 
     /// Returns the programs that have had bytes of files fetched in the last hour.

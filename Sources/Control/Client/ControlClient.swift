@@ -60,14 +60,15 @@ package struct ControlClient: Sendable {
     package func list(
         _ path: String, each: (ListPage) -> Void
     ) async throws(ControlError) {
-        var position: Int64? = 0
-        while let after = position {
+        var position: String?
+        repeat {
             // No timeout: the first page may have to wait for a long listing of the remote.
-            let query = query([path], limit: nil) + "&after=\(after)"
+            let after = position.map { "&after=" + PercentCoding.encode($0) } ?? ""
+            let query = query([path], limit: nil) + after
             let page: ListPage = try await answer(to: request(.get, "list" + query))
             each(page)
             position = page.next
-        }
+        } while position != nil
     }
 
     /// Calls `each` with a report now and after each change, until the task is cancelled.

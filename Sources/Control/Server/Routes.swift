@@ -127,17 +127,21 @@ struct Routes: Sendable {
 
     private func list(_ request: Request) async throws -> ListPage {
         let page = try page(inQueryOf: request)
-        return try await service.list(page.path, after: page.position, limit: page.limit)
+        return try await service.list(page.path, after: page.after, limit: page.limit)
     }
 
     private func trash(_ request: Request) async throws -> TrashPage {
         let page = try page(inQueryOf: request)
-        return try await service.trash(below: page.path, after: page.position, limit: page.limit)
+        let position = page.after.map { Int64($0) } ?? 0
+        guard let position, position >= 0 else {
+            throw ControlError.wrongPosition(of: page.path)
+        }
+        return try await service.trash(below: page.path, after: position, limit: page.limit)
     }
 
     private func page(
         inQueryOf request: Request
-    ) throws -> (path: String, position: Int64, limit: Int) {
+    ) throws -> (path: String, after: String?, limit: Int) {
         let paths = try paths(inQueryOf: request)
         guard let path = paths.first, paths.count == 1 else {
             throw ControlError(
@@ -149,13 +153,7 @@ struct Routes: Sendable {
             throw ControlError(
                 .invalid, what: "list \"\(path)\"", why: "a page has at least one name")
         }
-        let position = request.uri.queryParameters["after"].map { Int64($0) } ?? 0
-        guard let position, position >= 0 else {
-            throw ControlError(
-                .invalid, what: "list \"\(path)\"", why: "\"after\" is not a position",
-                remedy: "send the \"next\" of the page before")
-        }
-        return (path, position, limit)
+        return (path, request.uri.queryParameters["after"].map(String.init), limit)
     }
 
     private func sync(_ body: SyncBody, _ request: Request) async throws -> Response {

@@ -216,8 +216,10 @@ extension Database {
         guard record.kind == .file, record.presence != .remote || record.isWriting else {
             return false
         }
-        // The remote has deleted the file, and its bytes move to the trash, once they are on the disk.
-        return try discarded(record.id) == nil || isDiscardedUnsafely(record.id)
+        // Bytes move to the trash once they are on the disk. After a power cut the remote's deletion of a
+        // file is seen again, but a removal here is as if it had never been.
+        return try discarded(record.id) == nil || isPending(record.id)
+            || isDiscardedUnsafely(record.id)
     }
 
     /// Whether the synchroniser still needs an inode without a name. A pending one may be in an

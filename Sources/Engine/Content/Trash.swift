@@ -1,7 +1,7 @@
 import Logging
 
-/// Keeps files that were deleted on the remote, and whose local bytes were complete, in the state
-/// directory for a while.
+/// Keeps files that were deleted on the remote, or lost a conflict, and whose local bytes were complete,
+/// in the state directory for a while.
 ///
 /// The deletion and the entry in `discarded` are one transaction, so that if the process dies
 /// before the bytes are moved, its next start moves them.
@@ -13,9 +13,6 @@ struct Trash: Sendable {
     let logger: Logger
     /// Notified when a file is added.
     let signal = Signal()
-
-    /// The maximum of bytes kept; the oldest files are removed first.
-    var bytesMax: UInt64 { configuration.cacheBytesMax / 10 }
 
     /// How long a file is kept, in nanoseconds.
     static var ageMax: Int64 { 30 * 86_400 * 1_000_000_000 }
@@ -114,7 +111,7 @@ struct Trash: Sendable {
             }
         }
         var total = kept.reduce(0) { $0 + $1.bytes }
-        for (file, bytes) in kept where total > bytesMax {
+        for (file, bytes) in kept where total > configuration.trashBytesMax {
             try remove(file)
             total -= bytes
         }

@@ -11,7 +11,7 @@ package enum ConflictResolution: String, CaseIterable, Sendable {
 }
 
 extension Engine {
-    /// Resolves a conflict.
+    /// Resolves a conflict. The version that is given up goes to the trash, if all its bytes are local.
     ///
     /// - Parameter inode: Either version.
     /// - Returns: The path, from the mount point on, of the version that keeps the original name;
@@ -29,7 +29,8 @@ extension Engine {
         case .mine:
             try await retrying { () throws(Blocked) in
                 try rename(
-                    ours.name, in: ours.parent, to: original, in: ours.parent, mode: .replace)
+                    ours.name, in: ours.parent, to: original, in: ours.parent, mode: .replace,
+                    keepsCopy: true)
             }
         case .theirs:
             try await retrying { () throws(Blocked) in
@@ -38,7 +39,7 @@ extension Engine {
                         .notFound, "keep the remote's \"\(original)\"",
                         remedy: "it no longer exists; keep mine")
                 }
-                try unlink(ours.name, in: ours.parent)
+                try discard(ours.name, in: ours.parent)
             }
         case .both:
             try completed(do: store.write { try $0.removeConflict(ours.inode) })

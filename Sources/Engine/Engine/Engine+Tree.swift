@@ -1,3 +1,5 @@
+import GRDB
+
 extension Engine {
     /// Returns the attributes of an inode. POSIX: `stat`.
     ///
@@ -140,6 +142,23 @@ extension Engine {
     package func entries(
         of directory: InodeNumber, after cookie: Int64, limit: Int
     ) throws(Blocked) -> [DirectoryEntry] {
+        try entries(of: directory) { try $0.entries(of: directory, after: cookie, limit: limit) }
+    }
+
+    /// Returns up to `limit` entries of a directory by name, in the order of the bytes, those after `last`.
+    ///
+    /// A name that stays is seen exactly once, as in ``entries(of:after:limit:)``.
+    ///
+    /// - Parameter last: nil for the first call, otherwise the last name seen.
+    package func entries(
+        of directory: InodeNumber, afterName last: FileName?, limit: Int
+    ) throws(Blocked) -> [DirectoryEntry] {
+        try entries(of: directory) { try $0.entries(of: directory, afterName: last, limit: limit) }
+    }
+
+    private func entries(
+        of directory: InodeNumber, _ query: (Database) throws -> [(Dirent, InodeRecord)]
+    ) throws(Blocked) -> [DirectoryEntry] {
         remote.schedule.noteUse(of: directory)
         remote.walks.noteUse(of: directory)
         let entries = try store.read { database in
@@ -150,7 +169,7 @@ extension Engine {
             }
             if inode.links == 0 { return [] as [(Dirent, InodeRecord)] }
             guard inode.isListed else { throw Blocked.awaits(.listing(directory)) }
-            return try database.entries(of: directory, after: cookie, limit: limit)
+            return try query(database)
         }
         return try entries.map { dirent, inode throws(Blocked) in
             DirectoryEntry(
@@ -218,17 +237,23 @@ extension Engine {
         try remove(name, in: parent, isDirectory: false)
     }
 
+    /// Removes a file, and keeps a copy in the trash if all its bytes are local.
+    func discard(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
+        try remove(name, in: parent, isDirectory: false, keepsCopy: true)
+    }
+
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
     package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
         try remove(name, in: parent, isDirectory: true)
     }
 
     private func remove(
-        _ name: FileName, in parent: InodeNumber, isDirectory: Bool
+        _ name: FileName, in parent: InodeNumber, isDirectory: Bool, keepsCopy: Bool = false
     ) throws(Blocked) {
         // Before the transaction, so that the removal is not due earlier than announced.
         let due = local.agenda.due(after: configuration.deletionDelay)
-        let removal = try local.tree.remove(name, in: parent, isDirectory: isDirectory)
+        let removal = try local.tree.remove(
+            name, in: parent, isDirectory: isDirectory, keepsCopy: keepsCopy)
         if removal.isOnRemote { remote.deletions.noteLocal() }
         if removal.hasUncovered { remote.schedule.requireListing(of: parent) }
         local.agenda.notify(due: due)
@@ -237,14 +262,15 @@ extension Engine {
 
     /// Changes the name or parent of an inode, or both. Linux: `renameat2`.
     ///
+    /// - Parameter keepsCopy: Whether a replaced file goes to the trash, if all its bytes are local.
     /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
     ///   for a directory moved below itself, `.readOnly`.
     package func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
-        in newParent: InodeNumber, mode: RenameMode
+        in newParent: InodeNumber, mode: RenameMode, keepsCopy: Bool = false
     ) throws(Blocked) {
         let renaming = try local.tree.rename(
-            name, in: parent, to: newName, in: newParent, mode: mode)
+            name, in: parent, to: newName, in: newParent, mode: mode, keepsCopy: keepsCopy)
         if let replaced = renaming.replaced { local.reaper.reap([replaced]) }
         if renaming.hasUncovered { remote.schedule.requireListing(of: parent) }
         // It may be below a pinned directory now.

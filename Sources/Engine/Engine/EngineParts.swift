@@ -110,8 +110,7 @@ struct RemoteParts: Sendable {
             store: store,
             context: Merge.Context(
                 configuration: configuration, clock: clock, logger: logger, gate: gate,
-                deletions: deletions, agenda: agenda,
-                trashBytesMax: local.trash.bytesMax),
+                deletions: deletions, agenda: agenda),
             aftermath: Aftermath(
                 files: local.files, reaper: local.reaper, agenda: agenda,
                 kernelCache: local.kernelCache, pinSignal: local.pins.signal))

@@ -9,18 +9,18 @@ package struct ItemLister: Sendable {
         self.engine = engine
     }
 
-    /// Returns up to `limit` names of a directory with their states, those after `cookie`; lists the
-    /// directory first if that was never done. See ``Engine/entries(of:after:limit:)``.
+    /// Returns up to `limit` names of a directory with their states, by name, those after `last`; lists the
+    /// directory first if that was never done. See ``Engine/entries(of:afterName:limit:)``.
     ///
     /// Takes as long as there are names returned, and transfers.
     ///
     /// - Throws: `.notDirectory`, `.notFound`, and errors of the listing.
     package func items(
-        of directory: InodeNumber, after cookie: Int64, limit: Int
+        of directory: InodeNumber, after last: FileName?, limit: Int
     ) async throws(EngineError) -> [ListedItem] {
         try await engine.retrying { () throws(Blocked) in
-            if cookie == 0 { try engine.refreshes.requireFirstLook(at: directory) }
-            return try listed(try engine.entries(of: directory, after: cookie, limit: limit))
+            if last == nil { try engine.refreshes.requireFirstLook(at: directory) }
+            return try listed(try engine.entries(of: directory, afterName: last, limit: limit))
         }
     }
 
@@ -53,8 +53,7 @@ package struct ItemLister: Sendable {
                     condition: transfer != nil
                         ? .state(.uploading) : try condition(of: inode, presence, database),
                     transfer: transfer,
-                    pin: try pins.pin(of: inode).map { $0 == inode ? .itself : .inherited },
-                    cookie: entry.cookie)
+                    pin: try pins.pin(of: inode).map { $0 == inode ? .itself : .inherited })
             }
         }
     }

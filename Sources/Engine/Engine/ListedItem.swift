@@ -27,6 +27,4 @@ package struct ListedItem: Sendable {
     package var transfer: Transfer?
     /// nil if it is not pinned.
     package var pin: Pin?
-    /// As of ``DirectoryEntry``.
-    package var cookie: Int64
 }

@@ -16,6 +16,8 @@ package struct EngineConfiguration: Sendable {
     package var exclusions = Exclusions()
     /// Limit of the local content, clean and dirty, in the state directory, in bytes.
     package var cacheBytesMax: UInt64 = 20 << 30
+    /// The maximum of bytes in the trash; the oldest files are removed first.
+    var trashBytesMax: UInt64 { cacheBytesMax / 10 }
     /// The space that local content leaves free on its disk, in bytes. Only changes take of it.
     package var keepFreeBytes: UInt64 = 0
     /// Interval at which directories in use are listed again.

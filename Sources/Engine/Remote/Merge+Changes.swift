@@ -1,22 +1,6 @@
 import GRDB
 
 extension Merge {
-    /// Marks a file that is about to lose its name for the trash, if all its bytes are local.
-    mutating func discard(_ inode: InodeNumber, _ dirent: Dirent) throws {
-        guard let record = try database.inode(inode), record.presence == .whole, record.size > 0,
-            record.size <= context.trashBytesMax
-        else { return }
-        let path = ObjectKey(try database.path(of: dirent.parent) + [dirent.name])
-        // The remote has a file still that is excluded from now on.
-        if configuration.exclusions.contain(path.names, isDirectory: false) { return }
-        let now = clock.wallTime
-        try database.setDiscarded(DiscardedRecord(name: dirent.name, time: now), of: inode)
-        try database.insertTrash(
-            TrashRecord(
-                of: record, at: path, time: now,
-                extendedAttributes: try database.extendedAttributes(of: inode)))
-    }
-
     /// Carries out a plan that changes the local side only.
     mutating func applyLocally(_ operation: SyncOperation, _ state: SyncState) throws {
         switch operation {

@@ -104,7 +104,9 @@ extension Merge {
         if let dirent = try database.dirent(of: inode) {
             try database.removeDirent(dirent, kind: kind, on: .remote, at: clock.wallTime)
             changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
-            if kind == .file { try discard(inode, dirent) }
+            if kind == .file {
+                try database.discard(inode, dirent, configuration, at: clock.wallTime)
+            }
         }
         var record = try database.existingInode(inode)
         record.links = 0

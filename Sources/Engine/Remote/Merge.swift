@@ -13,8 +13,6 @@ struct Merge {
         let gate: any Provider
         let deletions: DeletionHold
         let agenda: Agenda
-        /// Maximum size of a file kept in the trash.
-        let trashBytesMax: UInt64
     }
 
     let database: Database

@@ -48,11 +48,19 @@ extension Database {
         of directory: InodeNumber, after cookie: Int64, limit: Int
     ) throws -> [(Dirent, InodeRecord)] {
         try rows(
-            """
-            SELECT cookie, parent, name, inode, \(InodeRecord.columns)
-            FROM dirents JOIN inodes ON inodes.id = dirents.inode
-            WHERE parent = ? AND cookie > ? ORDER BY cookie LIMIT ?
-            """, [directory, cookie, limit]
+            "\(Dirent.queryWithInodes) WHERE parent = ? AND cookie > ? ORDER BY cookie LIMIT ?",
+            [directory, cookie, limit]
+        ) { (Dirent($0), InodeRecord($0, from: 4)) }
+    }
+
+    /// - Parameter last: nil for the first names.
+    func entries(
+        of directory: InodeNumber, afterName last: FileName?, limit: Int
+    ) throws -> [(Dirent, InodeRecord)] {
+        // Every name comes after the empty one.
+        try rows(
+            "\(Dirent.queryWithInodes) WHERE parent = ? AND name > ifnull(?, x'') ORDER BY name LIMIT ?",
+            [directory, last, limit]
         ) { (Dirent($0), InodeRecord($0, from: 4)) }
     }
 
@@ -263,6 +271,12 @@ extension Database {
 
 extension Dirent {
     fileprivate static let query = "SELECT cookie, parent, name, inode FROM dirents"
+
+    /// With the columns of an ``InodeRecord`` from the fifth on.
+    fileprivate static let queryWithInodes = """
+        SELECT cookie, parent, name, inode, \(InodeRecord.columns)
+        FROM dirents JOIN inodes ON inodes.id = dirents.inode
+        """
 
     // By index: to find columns by their names takes longer than the query.
     fileprivate init(_ row: Row) {

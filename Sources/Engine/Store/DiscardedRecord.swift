@@ -1,14 +1,32 @@
 import GRDB
 
-/// One row of `discarded`: a file deleted on the remote that is to be moved to the trash.
+/// One row of `discarded`: a file without a name that is to be moved to the trash.
 struct DiscardedRecord {
     var name: FileName
-    /// The time at which the deletion was seen.
+    /// The time at which it lost its name.
     var time: Timestamp
 }
 
 extension Database {
-    func setDiscarded(_ discarded: DiscardedRecord, of inode: InodeNumber) throws {
+    /// Marks a file that is about to lose its name for the trash, if all its bytes are local and fit it.
+    func discard(
+        _ inode: InodeNumber, _ dirent: Dirent, _ configuration: EngineConfiguration,
+        at now: Timestamp
+    ) throws {
+        guard let record = try self.inode(inode), record.kind == .file, record.presence == .whole,
+            record.size > 0, record.size <= configuration.trashBytesMax
+        else { return }
+        let path = ObjectKey(try self.path(of: dirent.parent) + [dirent.name])
+        // The remote has a file still that is excluded from now on.
+        if configuration.exclusions.contain(path.names, isDirectory: false) { return }
+        try setDiscarded(DiscardedRecord(name: dirent.name, time: now), of: inode)
+        try insertTrash(
+            TrashRecord(
+                of: record, at: path, time: now,
+                extendedAttributes: try extendedAttributes(of: inode)))
+    }
+
+    private func setDiscarded(_ discarded: DiscardedRecord, of inode: InodeNumber) throws {
         try run(
             "INSERT OR REPLACE INTO discarded VALUES (?, ?, ?)",
             [inode, discarded.name, discarded.time])

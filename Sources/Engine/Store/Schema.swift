@@ -95,7 +95,7 @@ enum Schema {
             fsynced INTEGER NOT NULL CHECK (fsynced IN (0, 1))
         );
 
-        -- Files deleted on the remote whose bytes are to go to the trash.
+        -- Files without a name whose bytes are to go to the trash.
         CREATE TABLE discarded (
             inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
             name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),

@@ -1,8 +1,7 @@
 import Foundation
 import GRDB
 
-/// One row of `trash`: a file deleted on the remote whose bytes are in the trash, or about to be
-/// moved there.
+/// One row of `trash`: a file without a name whose bytes are in the trash, or about to be moved there.
 struct TrashRecord: Hashable {
     /// Its place in the order of the deletions; 0 for a record that is not stored yet.
     var position: Int64 = 0
@@ -10,7 +9,7 @@ struct TrashRecord: Hashable {
     var inode: InodeNumber
     /// Its path at the time of the deletion.
     var path: ObjectKey
-    /// The time at which the deletion was seen.
+    /// The time at which it lost its name.
     var time: Timestamp
     var size: UInt64
     var mode: UInt16

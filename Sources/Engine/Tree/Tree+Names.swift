@@ -120,7 +120,7 @@ extension Tree {
     /// - Parameter isDirectory: Whether it has to be that of an empty directory, or of anything but
     ///   a directory.
     func remove(
-        _ name: FileName, in parent: InodeNumber, isDirectory: Bool
+        _ name: FileName, in parent: InodeNumber, isDirectory: Bool, keepsCopy: Bool = false
     ) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
@@ -131,6 +131,7 @@ extension Tree {
             } else if inode.kind == .directory {
                 throw Blocked.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
             }
+            if keepsCopy { try database.discard(inode.id, dirent, configuration, at: now) }
             let hasUncovered = try remove(dirent, inode, on: .local, at: now, database)
             return Removal(
                 inode: inode.id, isOnRemote: try database.synced(inode.id) != nil,
@@ -179,7 +180,7 @@ extension Tree {
 
     func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
-        in newParent: InodeNumber, mode: RenameMode
+        in newParent: InodeNumber, mode: RenameMode, keepsCopy: Bool = false
     ) throws(Blocked) -> Renaming {
         try configuration.requireWritable("rename \"\(name)\"")
         let now = clock.wallTime
@@ -204,6 +205,9 @@ extension Tree {
                 }
                 // POSIX: if both are names of one file, nothing happens.
                 if target.inode == inode.id { return Renaming() }
+                if keepsCopy {
+                    try database.discard(target.inode, target, configuration, at: now)
+                }
                 try replace(target, by: inode, at: now, database)
                 // Many programs save a file by renaming a new one over it.
                 try database.passPin(from: target.inode, to: inode.id)

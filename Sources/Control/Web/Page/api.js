@@ -49,9 +49,10 @@ async function problemOf(response) {
   }
 }
 
-/** Not URLSearchParams: that makes a blank a plus. */
+/** Without those that are undefined. Not URLSearchParams: that makes a blank a plus. */
 function query(parameters) {
   return Object.entries(parameters)
+    .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
     .join("&");
 }

@@ -65,7 +65,7 @@ export class Tree {
   async loadMore(node) {
     if (node.isLoading || node.problem || !node.hasMore) return;
     await this.loading(node, async () => {
-      const after = node.pages.at(-1)?.next ?? 0;
+      const after = node.pages.at(-1)?.next;
       const { items, next } = await this.mount.list(node.path, after, PAGE);
       node.pages.push({ after, next, items: items.map((item) => new Node(node, item)) });
     });
