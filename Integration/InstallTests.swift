@@ -31,7 +31,8 @@ struct InstallTests {
         try withInstallation { root in
             let files = try files(in: root)
             for file in [
-                "/usr/bin/apus", "/usr/sbin/mount.apus", "/usr/sbin/mount.fuse.apus",
+                "/usr/bin/apus", "/usr/libexec/apus/apus-image-worker", "/usr/sbin/mount.apus",
+                "/usr/sbin/mount.fuse.apus",
                 "/usr/share/man/man1/apus.1", "/usr/share/man/man1/apus-trash-restore.1",
                 "/usr/share/man/man7/apus-sources.7", "/usr/share/man/man8/mount.apus.8",
                 "/usr/share/bash-completion/completions/apus",
