@@ -22,6 +22,49 @@ struct UploadDelayTests {
         }
     }
 
+    /// Method: a file each 50 ms for six seconds; each is due at once.
+    @Test(arguments: [false, true])
+    func `uploads wait for the end of a burst of new files, three seconds at most`(
+        isSynced: Bool
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .zero...(.zero)
+        settings.engine.settleTime = .zero
+        try Scenario.run(settings: settings) { it in
+            var uploaded: [Int] = []
+            for index in 0..<120 {
+                try await it.write("file \(index)", [1])
+                if isSynced, index == 30 { try it.engine.hasten(below: .root) }
+                try await it.wait(.milliseconds(50))
+                uploaded.append(it.remotePaths.count)
+            }
+            let waiting = CreationBurst.filesMin..<60
+            #expect(uploaded[10] > 5, "few files are no burst")
+            if isSynced {
+                #expect(uploaded[29] < 25)
+                #expect(uploaded[32] > 25, "a user waits for them")
+            } else {
+                #expect(Set(uploaded[waiting.dropLast(2)]).count == 1)
+            }
+            #expect(uploaded[119] > 100, "a long burst does not hold them up")
+            try await it.wait(.milliseconds(200))
+            #expect(it.remotePaths.count == 120)
+        }
+    }
+
+    @Test func `a burst ends with a pause`() {
+        var burst = CreationBurst()
+        for index in 0..<CreationBurst.filesMin {
+            #expect(burst.holdEnd(at: .milliseconds(index)) == nil)
+            burst.note(at: .milliseconds(index))
+        }
+        let last = Duration.milliseconds(CreationBurst.filesMin - 1)
+        #expect(burst.holdEnd(at: last) == last + CreationBurst.pauseMax)
+        #expect(burst.holdEnd(at: last + CreationBurst.pauseMax) == nil)
+        burst.note(at: last + CreationBurst.pauseMax)
+        #expect(burst.holdEnd(at: last + CreationBurst.pauseMax) == nil)
+    }
+
     @Test func `a file is a large one from 64 MiB on`() {
         let configuration = EngineConfiguration(
             source: "", owner: Caller(userID: 0, groupID: 0), hostName: "", controlSocket: "")

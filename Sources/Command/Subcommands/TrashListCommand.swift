@@ -6,7 +6,7 @@ import Foundation
 struct TrashListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Lists files that were deleted on the remote or lost a conflict, and are kept here.",
+        abstract: "Lists files kept after a deletion on the remote or a conflict.",
         discussion: """
             Each with the time of its deletion, the days for which it is kept, its size, and its \
             former path, in the order of deletion. A path need not exist any more. Without a path, \

@@ -79,30 +79,21 @@ package struct DownloadRequests: Sendable {
     private func fetch(
         _ file: PinnedFile, _ state: Locked<Progress>, _ report: @Sendable (PinSums) -> Void
     ) async {
-        let pieceBytes = downloader.content.space.cache.pinBytes
-        var missing = file.bytes - min(file.bytes, file.bytesHere)
-        var offset: UInt64 = 0
         do {
-            while offset < file.size {
-                let step = offset..<min(file.size, offset + 2 * pieceBytes)
-                guard try await downloader.fetchPinned(file.inode, step, pieceBytes: pieceBytes)
-                else {
-                    throw EngineError(
-                        .outOfSpace, "fetch inode \(file.inode)", remedy: "evict or unpin files")
-                }
-                offset = step.upperBound
-                let left = offset == file.size ? 0 : min(missing, file.bytes - offset)
-                let arrived = missing - left
-                missing = left
-                report(
-                    state.withLock { state in
-                        state.sums.bytesMissing -= min(state.sums.bytesMissing, arrived)
-                        if offset == file.size {
-                            state.sums.filesMissing -= min(state.sums.filesMissing, 1)
-                        }
-                        return state.sums
-                    })
-            }
+            _ = try await downloader.fetchWhole(
+                file, while: { true },
+                arrived: { bytes in
+                    report(
+                        state.withLock { state in
+                            state.sums.bytesMissing -= min(state.sums.bytesMissing, bytes)
+                            return state.sums
+                        })
+                })
+            report(
+                state.withLock { state in
+                    state.sums.filesMissing -= min(state.sums.filesMissing, 1)
+                    return state.sums
+                })
         } catch {
             note(error, of: file.inode, state)
         }

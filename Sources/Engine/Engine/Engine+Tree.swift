@@ -199,6 +199,7 @@ extension Engine {
     package func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Blocked) -> Attributes {
+        local.agenda.noteNewFile()
         let created = try local.tree.createFile(name, in: parent, mode: mode, caller: caller)
         do throws(Blocked) {
             try open(created.inode, access: .write, truncating: false)

@@ -183,22 +183,13 @@ struct PinFetcher: Sendable {
     private func fetch(
         _ file: PinnedFile, while changeCount: UInt64, _ result: Locked<FetchResult>
     ) async {
-        let pieceBytes = downloader.content.space.cache.pinBytes
-        var missing = file.bytes - min(file.bytes, file.bytesHere)
-        var offset: UInt64 = 0
         do {
-            while offset < file.size {
-                guard mayContinue(changeCount, result) else { return }
-                let step = offset..<min(file.size, offset + 2 * pieceBytes)
-                guard try await downloader.fetchPinned(file.inode, step, pieceBytes: pieceBytes)
-                else { return result.withLock { $0.hasNoRoom = true } }
-                offset = step.upperBound
-                let left = offset == file.size ? 0 : min(missing, file.bytes - offset)
-                let arrived = missing - left
-                missing = left
-                pins.update { $0.sums.bytesMissing -= min($0.sums.bytesMissing, arrived) }
-            }
-            pins.update { $0.sums.filesMissing -= min($0.sums.filesMissing, 1) }
+            let isWhole = try await downloader.fetchWhole(
+                file, while: { mayContinue(changeCount, result) },
+                arrived: { bytes in
+                    pins.update { $0.sums.bytesMissing -= min($0.sums.bytesMissing, bytes) }
+                })
+            if isWhole { pins.update { $0.sums.filesMissing -= min($0.sums.filesMissing, 1) } }
         } catch {
             note(error, of: file.inode, result)
         }

@@ -35,6 +35,7 @@ final class Agenda: Sendable {
         /// The due time before which nothing but a notification or the end of an operation makes
         /// ``next()`` start an inode; nil if any change may.
         var nextLook: Duration?
+        var burst = CreationBurst()
         /// Nothing is started before, because the database failed.
         var restsUntil: Duration = .zero
         /// Whether ``hastenUnreachableOnce()`` was called.
@@ -95,6 +96,9 @@ final class Agenda: Sendable {
         changes.notify()
     }
 
+    /// Notes that a program is about to create a file, see ``CreationBurst``.
+    func noteNewFile() { state.withLock { $0.burst.note(at: clock.uptime) } }
+
     /// Stops or continues to start operations.
     func setPaused(_ isPaused: Bool) { state.withLock { $0.isPaused = isPaused } }
 
@@ -108,6 +112,7 @@ final class Agenda: Sendable {
     ///
     /// It reads only those that are not due, and changes up to 1,000 in a transaction.
     func hasten(below ancestor: InodeNumber) throws(Blocked) {
+        state.withLock { $0.burst.end() }
         let now = due()
         for reason in WaitingReason.allCases {
             var position = reason.start(at: now)
@@ -186,9 +191,10 @@ final class Agenda: Sendable {
             let first = try store.readInTurn { try $0.firstDue(except: state.slots.running.keys) }
             guard let first else { return .wait(until: nil) }
             let time = first.due - state.origin
-            guard time <= now else {
+            let start = state.burst.holdEnd(at: now) ?? time
+            guard start <= now else {
                 self.state.withLock { $0.nextLook = first.due }
-                return .wait(until: time)
+                return .wait(until: start)
             }
             self.state.withLock { $0.slots.start(first.inode, due: first.due, at: now) }
             return .start(first.inode)

@@ -132,6 +132,15 @@ extension Database {
         try run("UPDATE remote SET held = 0 WHERE held = 1")
     }
 
+    /// Whether a deletion on the remote, which is not held, is about to be carried out here.
+    func hasReleasedDeletions() throws -> Bool {
+        try hasRow(
+            """
+            remote JOIN pending ON pending.inode = remote.inode
+            WHERE gone = 1 AND held = 0 AND final IS NOT 1
+            """)
+    }
+
     // MARK: Pending
 
     func pendingDeletionCount() throws -> Int {
