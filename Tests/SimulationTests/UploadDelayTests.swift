@@ -22,9 +22,9 @@ struct UploadDelayTests {
         }
     }
 
-    /// Method: a file each 50 ms for six seconds; each is due at once.
+    /// Method: a file each 50 ms for eight seconds; each is due at once.
     @Test(arguments: [false, true])
-    func `uploads wait for the end of a burst of new files, three seconds at most`(
+    func `uploads wait for the end of a burst of new files, five seconds at most`(
         isSynced: Bool
     ) throws {
         var settings = SimulatedMountSettings()
@@ -32,13 +32,13 @@ struct UploadDelayTests {
         settings.engine.settleTime = .zero
         try Scenario.run(settings: settings) { it in
             var uploaded: [Int] = []
-            for index in 0..<120 {
+            for index in 0..<160 {
                 try await it.write("file \(index)", [1])
                 if isSynced, index == 30 { try it.engine.hasten(below: .root) }
                 try await it.wait(.milliseconds(50))
                 uploaded.append(it.remotePaths.count)
             }
-            let waiting = CreationBurst.filesMin..<60
+            let waiting = CreationBurst.filesMin..<100
             #expect(uploaded[10] > 5, "few files are no burst")
             if isSynced {
                 #expect(uploaded[29] < 25)
@@ -46,9 +46,9 @@ struct UploadDelayTests {
             } else {
                 #expect(Set(uploaded[waiting.dropLast(2)]).count == 1)
             }
-            #expect(uploaded[119] > 100, "a long burst does not hold them up")
+            #expect(uploaded[159] > 140, "a long burst does not hold them up")
             try await it.wait(.milliseconds(200))
-            #expect(it.remotePaths.count == 120)
+            #expect(it.remotePaths.count == 160)
         }
     }
 

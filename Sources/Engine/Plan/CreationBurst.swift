@@ -1,14 +1,14 @@
 /// Recognises that programs create many files one after the other, as `git clone` and `tar` do.
 ///
 /// Their user waits for them, and uploads compete with them for processors and disk: beside the uploads of its
-/// own files a clone takes twice as long on two cores.
+/// own files a clone takes two to three times as long on two cores.
 struct CreationBurst {
     /// The number of files from which on uploads wait.
     static let filesMin = 20
     /// The pause between two files that ends a burst.
     static let pauseMax = Duration.milliseconds(100)
     /// The time for which uploads wait for the end of a burst. After it they go on beside it.
-    static let holdMax = Duration.seconds(3)
+    static let holdMax = Duration.seconds(5)
 
     private var files = 0
     private var start = Duration.zero
