@@ -178,7 +178,7 @@ struct DoctorTests {
         }
         let one = try Apus.run(["doctor", "good", "folder:\(home)/none"], environment: environment)
         #expect(one.output.contains("good  good                answers within "), "\(one)")
-        #expect(one.output.contains("bad   folder:\(home)/none"), "\(one)")
+        #expect(one.output.contains("bad   folder:\(home)/none  "), "\(one)")
         #expect(!one.output.contains("closed"))
         let unknown = try Apus.run(["doctor", "god"], environment: environment)
         #expect(unknown.status == 1 && unknown.errors.contains("did you mean good?"), "\(unknown)")

@@ -34,7 +34,8 @@ struct Diagnosis: Codable, Hashable {
 }
 
 extension String {
+    /// Ends with two blanks at least.
     fileprivate func padding(to columns: Int) -> String {
-        self + String(repeating: " ", count: max(0, columns - count))
+        self + String(repeating: " ", count: max(2, columns - count))
     }
 }
