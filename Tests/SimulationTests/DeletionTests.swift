@@ -41,7 +41,7 @@ struct DeletionTests {
             let confirmed = try it.engine.confirmDeletions()
             #expect(confirmed.here == HeldDeletions(items: 150))
             #expect(try await it.names(in: "").count == 200)
-            try await it.engine.awaitReleasedDeletions(within: .seconds(5))
+            try await it.engine.deletions.awaitConfirmed(within: .seconds(5))
             #expect(try await it.names(in: "").count == 50)
             #expect(try await it.rest())
             #expect(try await it.names(in: "").count == 50)

@@ -197,7 +197,7 @@ extension MountedEngine {
         try await onEngine { () async throws(EngineError) in
             let confirmed = try engine.confirmDeletions()
             // The names are gone when the command returns, unless there are very many.
-            try await engine.awaitReleasedDeletions(within: .seconds(5))
+            try await engine.deletions.awaitConfirmed(within: .seconds(5))
             return DeletionsReport(
                 here: HeldCounts(confirmed.here), onRemote: confirmed.onRemote)
         }

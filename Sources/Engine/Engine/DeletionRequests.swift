@@ -11,6 +11,20 @@ package struct DeletionRequests: Sendable {
     /// The number of paths of files that stay held in a result.
     private static var pathsMax: Int { 20 }
 
+    /// Waits until the confirmed deletions of the remote are carried out here, or `limit` has passed, as while
+    /// the remote cannot be reached.
+    package func awaitConfirmed(within limit: Duration) async throws(EngineError) {
+        let end = engine.clock.uptime + limit
+        while engine.clock.uptime < end, !Task.isCancelled {
+            let count = engine.changeCount
+            let isAny = try completed { () throws(Blocked) in
+                try engine.store.read { try $0.hasReleasedDeletions() }
+            }
+            if !isAny { return }
+            await engine.waitForChange(after: count, within: end - engine.clock.uptime)
+        }
+    }
+
     /// Undoes the held deletions on both sides: what the remote has deleted is sent to it again, except
     /// files whose bytes are not all here, which stay held; what was deleted here appears again.
     ///

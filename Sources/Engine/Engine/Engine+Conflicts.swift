@@ -39,7 +39,7 @@ extension Engine {
                         .notFound, "keep the remote's \"\(original)\"",
                         remedy: "it no longer exists; keep mine")
                 }
-                try discard(ours.name, in: ours.parent)
+                try remove(ours.name, in: ours.parent, isDirectory: false, keepsCopy: true)
             }
         case .both:
             try completed(do: store.write { try $0.removeConflict(ours.inode) })

@@ -239,20 +239,6 @@ extension Engine {
         try remote.deletions.confirm()
     }
 
-    /// Waits until the released deletions of the remote are carried out here, or `limit` has passed, as while
-    /// the remote cannot be reached.
-    package func awaitReleasedDeletions(within limit: Duration) async throws(EngineError) {
-        let end = clock.uptime + limit
-        while clock.uptime < end, !Task.isCancelled {
-            let count = changeCount
-            let isAny = try completed { () throws(Blocked) in
-                try store.read { try $0.hasReleasedDeletions() }
-            }
-            if !isAny { return }
-            await waitForChange(after: count, within: end - clock.uptime)
-        }
-    }
-
     /// Returns the remote deletions at or below an inode that wait for a confirmation.
     package func heldDeletions(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
         try remote.deletions.held(below: inode)

@@ -1,5 +1,3 @@
-import GRDB
-
 extension Engine {
     /// Returns the attributes of an inode. POSIX: `stat`.
     ///
@@ -142,36 +140,11 @@ extension Engine {
     package func entries(
         of directory: InodeNumber, after cookie: Int64, limit: Int
     ) throws(Blocked) -> [DirectoryEntry] {
-        try entries(of: directory) { try $0.entries(of: directory, after: cookie, limit: limit) }
-    }
-
-    /// Returns up to `limit` entries of a directory by name, in the order of the bytes, those after `last`.
-    ///
-    /// A name that stays is seen exactly once, as in ``entries(of:after:limit:)``.
-    ///
-    /// - Parameter last: nil for the first call, otherwise the last name seen.
-    package func entries(
-        of directory: InodeNumber, afterName last: FileName?, limit: Int
-    ) throws(Blocked) -> [DirectoryEntry] {
-        try entries(of: directory) { try $0.entries(of: directory, afterName: last, limit: limit) }
-    }
-
-    private func entries(
-        of directory: InodeNumber, _ query: (Database) throws -> [(Dirent, InodeRecord)]
-    ) throws(Blocked) -> [DirectoryEntry] {
         remote.schedule.noteUse(of: directory)
         remote.walks.noteUse(of: directory)
-        let entries = try store.read { database in
-            // A directory that was removed while open has no entries.
-            let inode = try database.existingInode(directory)
-            guard inode.kind == .directory else {
-                throw Blocked.failure(.notDirectory, "list inode \(directory)")
-            }
-            if inode.links == 0 { return [] as [(Dirent, InodeRecord)] }
-            guard inode.isListed else { throw Blocked.awaits(.listing(directory)) }
-            return try query(database)
-        }
-        return try entries.map { dirent, inode throws(Blocked) in
+        return try local.tree.entries(of: directory) {
+            try $0.entries(of: directory, after: cookie, limit: limit)
+        }.map { dirent, inode throws(Blocked) in
             DirectoryEntry(
                 name: dirent.name,
                 attributes: remote.schedule.marking(try local.tree.current(inode)),
@@ -238,17 +211,13 @@ extension Engine {
         try remove(name, in: parent, isDirectory: false)
     }
 
-    /// Removes a file, and keeps a copy in the trash if all its bytes are local.
-    func discard(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
-        try remove(name, in: parent, isDirectory: false, keepsCopy: true)
-    }
-
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
     package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
         try remove(name, in: parent, isDirectory: true)
     }
 
-    private func remove(
+    /// - Parameter keepsCopy: Whether a file goes to the trash, if all its bytes are local.
+    func remove(
         _ name: FileName, in parent: InodeNumber, isDirectory: Bool, keepsCopy: Bool = false
     ) throws(Blocked) {
         // Before the transaction, so that the removal is not due earlier than announced.

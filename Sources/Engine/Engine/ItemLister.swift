@@ -10,9 +10,9 @@ package struct ItemLister: Sendable {
     }
 
     /// Returns up to `limit` names of a directory with their states, by name, those after `last`; lists the
-    /// directory first if that was never done. See ``Engine/entries(of:afterName:limit:)``.
+    /// directory first if that was never done.
     ///
-    /// Takes as long as there are names returned, and transfers.
+    /// A name that stays is seen exactly once from the first call to the last. Takes as long as there are names returned, and transfers.
     ///
     /// - Throws: `.notDirectory`, `.notFound`, and errors of the listing.
     package func items(
@@ -20,7 +20,7 @@ package struct ItemLister: Sendable {
     ) async throws(EngineError) -> [ListedItem] {
         try await engine.retrying { () throws(Blocked) in
             if last == nil { try engine.refreshes.requireFirstLook(at: directory) }
-            return try listed(try engine.entries(of: directory, afterName: last, limit: limit))
+            return try listed(try entries(of: directory, after: last, limit: limit))
         }
     }
 
@@ -32,6 +32,19 @@ package struct ItemLister: Sendable {
             let attributes = try engine.attributes(of: inode)
             let entry = DirectoryEntry(name: name, attributes: attributes, cookie: 0)
             return try listed([entry]).first
+        }
+    }
+
+    private func entries(
+        of directory: InodeNumber, after last: FileName?, limit: Int
+    ) throws(Blocked) -> [DirectoryEntry] {
+        engine.remote.schedule.noteUse(of: directory)
+        return try engine.local.tree.entries(of: directory) {
+            try $0.entries(of: directory, afterName: last, limit: limit)
+        }.map { dirent, inode throws(Blocked) in
+            DirectoryEntry(
+                name: dirent.name, attributes: try engine.local.tree.current(inode),
+                cookie: dirent.cookie)
         }
     }
 

@@ -10,6 +10,24 @@ struct Tree: Sendable {
     let space: Space
     let agenda: Agenda
 
+    /// Returns names of a directory, with their inodes, as a query finds them.
+    ///
+    /// - Throws: `.notDirectory`; waits for the first listing of the directory.
+    func entries(
+        of directory: InodeNumber, _ query: (Database) throws -> [(Dirent, InodeRecord)]
+    ) throws(Blocked) -> [(Dirent, InodeRecord)] {
+        try store.read { database in
+            // A directory that was removed while open has no entries.
+            let inode = try database.existingInode(directory)
+            guard inode.kind == .directory else {
+                throw Blocked.failure(.notDirectory, "list inode \(directory)")
+            }
+            if inode.links == 0 { return [] }
+            guard inode.isListed else { throw Blocked.awaits(.listing(directory)) }
+            return try query(database)
+        }
+    }
+
     /// Returns the current attributes of an inode: for a file that is being written, the open file
     /// has newer values for size and time than the row.
     func current(_ record: InodeRecord) throws(Blocked) -> Attributes {
