@@ -71,6 +71,9 @@ struct ControlServerTests {
             for query in ["limit=0", "limit=x", "path=a&path=b"] {
                 #expect(try await server.send(.get, "/v1/list?\(query)").status == 400, "\(query)")
             }
+            for query in ["after=x", "after=-1"] {
+                #expect(try await server.send(.get, "/v1/trash?\(query)").status == 400, "\(query)")
+            }
         }
     }
 

@@ -48,6 +48,20 @@ struct DeletionTests {
         }
     }
 
+    /// Method: nothing is carried out, as while the remote cannot be reached.
+    @Test func `on the remote are awaited for a limited time`() throws {
+        try Self.runHeld { it in
+            try await it.wait(.seconds(5))
+            it.engine.local.agenda.setPaused(true)
+            _ = try it.engine.confirmDeletions()
+            let start = it.engine.clock.uptime
+            try await it.engine.deletions.awaitConfirmed(within: .seconds(5))
+            #expect(it.engine.clock.uptime - start == .seconds(5))
+            #expect(try await it.names(in: "").count == 200)
+            it.engine.local.agenda.setPaused(false)
+        }
+    }
+
     /// Goal: a sync counts what is to be sent, and leaves the held deletions alone.
     @Test func `on the remote stay held during a sync, and are not counted as changes`() throws {
         try Self.runHeld { it in

@@ -197,7 +197,9 @@ extension MountedEngine {
         try await onEngine { () async throws(EngineError) in
             let confirmed = try engine.confirmDeletions()
             // The names are gone when the command returns, unless there are very many.
-            try await engine.deletions.awaitConfirmed(within: .seconds(5))
+            if confirmed.here.items > 0 {
+                try await engine.deletions.awaitConfirmed(within: .seconds(5))
+            }
             return DeletionsReport(
                 here: HeldCounts(confirmed.here), onRemote: confirmed.onRemote)
         }
