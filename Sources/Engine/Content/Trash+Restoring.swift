@@ -47,7 +47,7 @@ extension Trash {
             var (taken, claimed) = (TakenFiles(), [TrashRecord]())
             var last = try database.lastInodeNumber()
             for var record in try database.trash(at: positions) where record.restored == nil {
-                guard try database.inode(record.inode) == nil else {
+                guard try !database.isMovingToTrash(record.inode) else {
                     taken.inUse.append(record)
                     continue
                 }
@@ -131,7 +131,7 @@ extension Trash {
             let records = try database.trash(below: path, after: position, limit: limit)
             return (
                 records,
-                Set(try records.map(\.inode).filter { try database.inode($0) != nil })
+                Set(try records.map(\.inode).filter(database.isMovingToTrash))
             )
         }
         var files: [TrashedFile] = []

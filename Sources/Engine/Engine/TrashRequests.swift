@@ -93,7 +93,7 @@ package struct TrashRequests: Sendable {
     /// Moves files to the trash that are still on the way there, as their bytes wait for the disk.
     private func finishMoving(_ page: [TrashRecord]) throws(Blocked) {
         let waiting = try store.read { database in
-            try page.map(\.inode).filter { try database.inode($0) != nil }
+            try page.map(\.inode).filter(database.isMovingToTrash)
         }
         guard !waiting.isEmpty else { return }
         local.reaper.reap(waiting)

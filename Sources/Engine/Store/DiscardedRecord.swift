@@ -38,6 +38,12 @@ extension Database {
         }
     }
 
+    /// Whether a file in the trash has its bytes at its former place still. Its inode may stay after that, until
+    /// the remote has deleted it too.
+    func isMovingToTrash(_ inode: InodeNumber) throws -> Bool {
+        try self.inode(inode).map { $0.presence != .remote } ?? false
+    }
+
     /// Whether the bytes of a file that is to be moved to the trash are not on the disk yet.
     func isDiscardedUnsafely(_ inode: InodeNumber) throws -> Bool {
         try hasRow(
