@@ -44,8 +44,11 @@ extension MountedTests {
                 #expect(shown.contains(" info daemon: Mounting "), "\(shown)")
                 #expect(try Program.require(Apus.path, "log", folder.point, "-n", "0").isEmpty)
 
-                let follower = try Apus.start(["log", folder.state, "--follow", "--lines", "0"])
+                let follower = try Apus.start(["log", folder.state, "--follow"])
                 defer { follower.killAll() }
+                try eventually("the follower has begun") {
+                    follower.outputSoFar.contains(" info daemon: Mounting ")
+                }
                 try Program.require(Apus.path, "bandwidth", folder.point, "1MiB:")
                 try eventually("the line is followed") {
                     follower.outputSoFar.contains("The bandwidth is at most 1.0 MiB/s up.")
