@@ -167,7 +167,9 @@ let package = Package(
         .target(
             name: "ProviderConformance", dependencies: ["Engine"],
             path: "Tests/ProviderConformance", swiftSettings: settings),
-        .target(name: "TestServer", path: "Tests/TestServer", swiftSettings: settings),
+        .target(
+            name: "TestServer", dependencies: ["SystemCalls"], path: "Tests/TestServer",
+            swiftSettings: settings),
         .testTarget(
             name: "EngineTests",
             dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift"), log],

@@ -1,4 +1,5 @@
 import Glibc
+import TestServer
 import Testing
 
 extension MountedTests {
@@ -128,6 +129,60 @@ extension MountedTests {
                     Files.exists(folder.local("outer/inner/later"))
                 }
                 try expectEqualTrees(folder)
+            }
+        }
+    }
+}
+
+extension MountedTests {
+    /// Nextcloud and ownCloud, played by ``NextcloudServer``.
+    @Suite
+    struct `Changes that the etag of the root shows` {
+        private static let directories = (0..<20).map { "photos/year \($0)" }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `are seen, and no directory is listed while there are none`() async throws {
+            let cloud = NextcloudServer()
+            cloud.makeDirectory("photos")
+            for directory in Self.directories {
+                cloud.makeDirectory(directory)
+                cloud.put([1], at: "\(directory)/old")
+            }
+            try await cloud.serve { server in
+                var options = MountedFolder.Options()
+                options.otherSource =
+                    "webdav+http://127.0.0.1:\(server.port)/remote.php/dav/files/me"
+                // Without a report they are listed after ten times that.
+                options.mount = ["--refresh", "2s"]
+                try MountedFolder.with(options) { folder in
+                    for directory in Self.directories {
+                        #expect(try Files.names(in: folder.local(directory)) == ["old"])
+                    }
+                    try eventually("only the root's etag is requested, for three intervals") {
+                        let requests = server.requests
+                        let last = requests.lastIndex { $0["Depth"] == "1" } ?? 0
+                        let checks = requests[last...].count {
+                            $0["Depth"] == "0" && $0.target == "/remote.php/dav/files/me/"
+                        }
+                        return checks >= 3
+                    }
+
+                    cloud.put([2], at: "photos/year 7/new")
+                    try eventually("a new name is there") {
+                        Files.exists(folder.local("photos/year 7/new"))
+                    }
+                    cloud.put([3, 3], at: "photos/year 8/old")
+                    try eventually("the content is the new one") {
+                        try Files.holds([3, 3], at: folder.local("photos/year 8/old"))
+                    }
+                    cloud.remove("photos/year 9")
+                    try eventually("a removed directory is gone") {
+                        !Files.exists(folder.local("photos/year 9"))
+                    }
+                    try Files.write([4], to: folder.local("photos/year 10/ours"))
+                    try folder.sync()
+                    #expect(cloud.bytes("photos/year 10/ours") == [4])
+                }
             }
         }
     }

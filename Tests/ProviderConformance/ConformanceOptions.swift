@@ -31,6 +31,8 @@ package struct ConformanceOptions: Sendable {
     package var keepsModifiedOfDirectories = true
     /// Whether the time of a file can be set without another upload.
     package var setsModifiedAlone = true
+    /// Whether a change of attributes alone is reported, if changes are reported at all.
+    package var reportsAttributes = true
 
     package init() {}
 }

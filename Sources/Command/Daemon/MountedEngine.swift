@@ -64,6 +64,7 @@ final class MountedEngine: MountService {
                     clock: clock, transport: transfers.transport,
                     logger: LogLevels.Module.provider.logger)
                 world.notifications = notifications
+                world.checkInterval = options.refresh
                 world.waitsFor = waitsFor
                 world.atEnd = { hooks.add($0) }
                 let opened = try await SourceOpening(source, world, store: store).open()

@@ -151,8 +151,8 @@ package protocol Provider: Sendable {
     func publicLink(to key: ObjectKey) async throws(ProviderError) -> String
 
     /// Begins to follow a directory: ``changes(since:)`` reports it after each change of its names,
-    /// or of versions and attributes in it, and once something else is at its key, or it is not
-    /// followed any more. A listing that begins after such a report shows the change.
+    /// or of versions and, if the store can tell, attributes in it, and once something else is at its
+    /// key, or it is not followed any more. A listing that begins after such a report shows the change.
     ///
     /// A repeated call is cheap.
     ///

@@ -27,7 +27,7 @@ struct WebDAVConnector {
         log(server)
         return WebDAVProvider(
             client: client, server: server, logger: world.logger, pageEntries: pageEntries,
-            chunkBytes: chunkBytes)
+            chunkBytes: chunkBytes, checkInterval: world.checkInterval)
     }
 
     private func log(_ server: WebDAVServer) {

@@ -6,6 +6,8 @@ import ProviderSupport
 struct WebDAVLister: Sendable {
     let lookup: WebDAVLookup
     let pageEntries: Int
+    /// Learns the etags of listed directories; nil if they say nothing of those below.
+    let feed: WebDAVFeed?
     let logger: Logger
 
     /// The number of files with weak tags that are looked up one by one for their lasting tags. If
@@ -48,7 +50,10 @@ struct WebDAVLister: Sendable {
     private func complete(
         _ page: WebDAVListing.Page, of listing: WebDAVListing, _ directory: ObjectKey
     ) async throws(ProviderError) -> ListingPage {
-        if page.isLast { logHidden(listing, directory) }
+        if page.isLast {
+            logHidden(listing, directory)
+            if let own = listing.own { feed?.noteListing(of: directory, own) }
+        }
         return ListingPage(
             objects: try await stable(page, in: directory), isLast: page.isLast,
             isNextLocal: !page.isLast)
@@ -132,7 +137,8 @@ struct WebDAVListing: Sendable {
     let multistatus: Multistatus
     /// A page that is parsed and whose files have still to be looked up.
     var postponed: Page?
-    private(set) var isDescribed = false
+    /// The directory itself; nil until the answer has described it.
+    private(set) var own: WebDAVEntry?
     /// The number of invalid names so far.
     private(set) var skipped = 0
     /// The number of files whose size the server does not report, so that they cannot be read.
@@ -161,7 +167,7 @@ struct WebDAVListing: Sendable {
         var names: Set<FileName> = []
         while page.entries.count < count {
             guard let found = try multistatus.next() else {
-                guard isDescribed else {
+                guard own != nil else {
                     throw ProviderError(.corrupt, "the server's answer is about another resource")
                 }
                 page.isLast = true
@@ -184,7 +190,7 @@ struct WebDAVListing: Sendable {
             throw WebDAVLookup.untold(status, of: directory)
         }
         guard found.isCollection else { throw WebDAVLookup.notDirectory }
-        isDescribed = true
+        own = found
     }
 
     private mutating func entry(

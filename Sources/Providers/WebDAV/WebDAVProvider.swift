@@ -16,6 +16,7 @@ package struct WebDAVProvider: Provider {
     private let directories: WebDAVDirectories
     private let mover: WebDAVMover
     private let remover: WebDAVRemover
+    private let feed: WebDAVFeed?
 
     /// Large enough for few requests, and small enough for proxies with a limit of 100 MB.
     package static let chunkBytesUsual: UInt64 = 16 << 20
@@ -24,14 +25,19 @@ package struct WebDAVProvider: Provider {
     ///   - pageEntries: The number of entries in a page of a listing.
     ///   - chunkBytes: Larger files are sent in chunks of this size, or in ranges, if the server
     ///     accepts either.
+    ///   - checkInterval: The interval at which changes are looked for, if one request can find them.
     init(
         client: WebDAVClient, server: WebDAVServer, logger: Logger, pageEntries: Int = 1_000,
-        chunkBytes: UInt64 = Self.chunkBytesUsual
+        chunkBytes: UInt64 = Self.chunkBytesUsual, checkInterval: Duration
     ) {
         lookup = WebDAVLookup(client: client, server: server)
+        feed =
+            server.etagsCoverSubtrees
+            ? WebDAVFeed(lookup: lookup, interval: checkInterval, logger: logger) : nil
         let locks = WebDAVLocks(lookup: lookup)
         properties = WebDAVProperties(lookup: lookup)
-        lister = WebDAVLister(lookup: lookup, pageEntries: pageEntries, logger: logger)
+        lister = WebDAVLister(
+            lookup: lookup, pageEntries: pageEntries, feed: feed, logger: logger)
         reader = WebDAVReader(lookup: lookup)
         writer = WebDAVWriter(
             sender: WebDAVSender(lookup: lookup, properties: properties), locks: locks,
@@ -126,6 +132,19 @@ package struct WebDAVProvider: Provider {
         let used = entry.quotaUsed.flatMap { UInt64($0) } ?? 0
         let (total, overflow) = available.addingReportingOverflow(used)
         return StorageSpace(totalBytes: overflow ? .max : total, availableBytes: available)
+    }
+
+    package func follow(_ directory: ObjectKey) async throws(ProviderError) -> Bool {
+        feed?.follow(directory) ?? false
+    }
+
+    package func unfollow(_ directory: ObjectKey) { feed?.unfollow(directory) }
+
+    package func changes(since anchor: ChangeAnchor?) async throws(ProviderError) -> ChangeReport {
+        guard let feed else {
+            throw ProviderError(.unsupported, "the server does not tell what has changed")
+        }
+        return try await feed.report(since: anchor)
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {

@@ -36,6 +36,8 @@ struct WebDAVServer: Hashable, Sendable {
     /// The longest name for which properties are kept.
     var propertyNameBytesMax = 255
 
+    /// Whether a change in a directory changes the etags of all above it, too.
+    var etagsCoverSubtrees = false
     /// Whether it reports ownCloud's property `permissions`.
     var tellsPermissions = false
     /// The path of the collection for chunked uploads; nil if there is none.
@@ -78,6 +80,7 @@ struct WebDAVServer: Hashable, Sendable {
             locks = false
             obeysIfMatch = true
             takesModified = true
+            etagsCoverSubtrees = true
             tellsPermissions = true
             // `OC_Util::normalizeUnicode`.
             composesNames = true

@@ -18,31 +18,14 @@ import Transport
     private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
-    /// Serves `cloud` while `body` runs.
-    ///
-    /// - Parameter interrupt: Asked before each request is carried out; true hangs up instead.
-    private func serving(
-        _ cloud: NextcloudServer,
-        interrupt: @escaping @Sendable (ServedRequest) -> Bool = { _ in false },
-        _ body: (ScriptedServer) async throws -> Void
-    ) async throws {
-        try await ScriptedServer.run(
-            { request, connection in
-                if request["Expect"] != nil {
-                    try connection.write("HTTP/1.1 100 Continue\r\n\r\n")
-                }
-                let bytes = try connection.read(request.bodyBytes)
-                if interrupt(request) { throw POSIXError(.ECONNRESET) }
-                let answer = cloud.answer(request, bytes)
-                try connection.answer(answer.status, answer.headers, answer.body)
-            }, body)
-    }
-
     private func provider(
-        _ server: ScriptedServer, chunkBytes: Int = Self.chunk
+        _ server: ScriptedServer, chunkBytes: Int = Self.chunk,
+        checkInterval: Duration = .seconds(30)
     ) async throws -> WebDAVProvider {
-        try await WebDAVProvider.connect(
-            to: "webdav+http://127.0.0.1:\(server.port)/remote.php/dav/files/me", world: Self.world,
+        var world = Self.world
+        world.checkInterval = checkInterval
+        return try await WebDAVProvider.connect(
+            to: "webdav+http://127.0.0.1:\(server.port)/remote.php/dav/files/me", world: world,
             pageEntries: 10, chunkBytes: UInt64(chunkBytes))
     }
 
@@ -89,10 +72,12 @@ import Transport
         options.bytesOfSeveralPieces = 300 << 10
         options.keepsAnyBytesInNames = false
         options.tellsNormalFormsApart = false
+        options.reportsAttributes = false
         let cloud = NextcloudServer(chunkBytesMin: 4)
         let fixed = options
-        try await serving(cloud) { server in
-            let provider = try await provider(server, chunkBytes: 4)
+        try await cloud.serve { server in
+            let provider = try await provider(
+                server, chunkBytes: 4, checkInterval: .milliseconds(5))
             try await ProviderConformance(options: fixed) { provider }.run(testCase)
         }
         #expect(cloud.uploadNames == [])
@@ -104,7 +89,7 @@ import Transport
         async throws
     {
         let cloud = NextcloudServer()
-        try await serving(cloud) { server in
+        try await cloud.serve { server in
             let provider = try await provider(server)
             let content = bytes(2 * Self.chunk + 1)
             let session = RecordedUpload()
@@ -129,7 +114,7 @@ import Transport
     func `an upload that is cut short goes on where it stopped`(at place: String) async throws {
         let cloud = NextcloudServer()
         let breaks = Mutex(true)
-        try await serving(cloud) { request in
+        try await cloud.serve { request in
             request.target.hasSuffix(place) && breaks.withLock { $0 }
         } _: { server in
             let content = bytes(3 * Self.chunk)
@@ -160,7 +145,7 @@ import Transport
     @Test func `an upload that the server has forgotten begins anew`() async throws {
         let cloud = NextcloudServer()
         let breaks = Mutex(true)
-        try await serving(cloud) { request in
+        try await cloud.serve { request in
             request.target.hasSuffix("/00002") && breaks.withLock { $0 }
         } _: { server in
             let provider = try await provider(server)
@@ -181,7 +166,7 @@ import Transport
         async throws
     {
         let cloud = NextcloudServer()
-        try await serving(cloud) { request in
+        try await cloud.serve { request in
             if request.target.hasSuffix("/00002"), cloud.bytes("marker") == nil {
                 cloud.put([], at: "marker")
                 cloud.forgetUploads()
@@ -204,7 +189,7 @@ import Transport
     @Test func `chunks that do not make the file are sent again`() async throws {
         let cloud = NextcloudServer()
         let damages = Mutex(true)
-        try await serving(cloud) { request in
+        try await cloud.serve { request in
             let isFirst = damages.withLock { damages in
                 defer { if request.target.hasSuffix("/.file") { damages = false } }
                 return damages
@@ -233,7 +218,7 @@ import Transport
     ) async throws {
         let cloud = NextcloudServer()
         if !isNew { cloud.put([1], at: "film") }
-        try await serving(cloud) { request in
+        try await cloud.serve { request in
             if request.target.hasSuffix("/00002") { cloud.put([7, 7], at: "film") }
             return false
         } _: { server in
@@ -255,7 +240,7 @@ import Transport
 
     @Test func `an upload that nobody goes on with is taken away`() async throws {
         let cloud = NextcloudServer()
-        try await serving(cloud, interrupt: { $0.target.hasSuffix("/00002") }) { server in
+        try await cloud.serve(interrupt: { $0.target.hasSuffix("/00002") }) { server in
             let provider = try await provider(server)
             let session = RecordedUpload()
             await #expect(throws: ProviderError.self) {
@@ -305,7 +290,7 @@ import Transport
     /// for it: neither a duplicate nor a loop comes of it.
     @Test func `names that the server would compose are refused`() async throws {
         let cloud = NextcloudServer()
-        try await serving(cloud) { server in
+        try await cloud.serve { server in
             let provider = try await provider(server)
             let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
             func expectRefusal(_ call: () async throws -> Void) async {
@@ -341,7 +326,7 @@ import Transport
         cloud.put([1, 2], at: "mine")
         cloud.makeDirectory("in", permissions: "SRGDNV")
         cloud.makeDirectory("out")
-        try await serving(cloud) { server in
+        try await cloud.serve { server in
             let provider = try await provider(server)
             let modes = try await provider.entries(of: .root).next().objects.map {
                 ($0.name.description, $0.mode)
@@ -367,7 +352,7 @@ import Transport
     }
 
     @Test func `the quota is told`() async throws {
-        try await serving(NextcloudServer()) { server in
+        try await NextcloudServer().serve { server in
             let space = try await provider(server).space()
             #expect(space == StorageSpace(totalBytes: 1024, availableBytes: 1000))
         }

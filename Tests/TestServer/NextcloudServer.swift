@@ -1,16 +1,12 @@
 import Foundation
 import Synchronization
 import SystemCalls
-import TestServer
-
-@testable import ProviderSupport
-@testable import ProviderWebDAV
 
 /// What Nextcloud does with files and with uploads in chunks, as its documentation and its source
 /// say, in memory: what Nextcloud refuses is refused here, and some of what it lets pass.
 ///
 /// Files are at `/remote.php/dav/files/me/`, uploads at `/remote.php/dav/uploads/me/`.
-final class NextcloudServer: Sendable {
+package final class NextcloudServer: Sendable {
     private struct Node {
         var isCollection: Bool
         var bytes: [UInt8] = []
@@ -35,10 +31,10 @@ final class NextcloudServer: Sendable {
     }
 
     /// An answer on its way.
-    struct Answer {
-        var status: String
-        var headers: [String] = []
-        var body: [UInt8] = []
+    package struct Answer {
+        package var status: String
+        package var headers: [String] = []
+        package var body: [UInt8] = []
 
         init(_ status: String, _ headers: [String] = [], _ body: [UInt8] = []) {
             self.status = status
@@ -52,56 +48,112 @@ final class NextcloudServer: Sendable {
 
     /// What a chunk that is not the last must have: 5 MiB for real.
     private let chunkBytesMin: Int
+    /// Whether a change shows in the etags of all directories above it, as it does in a user's own storage.
+    private let propagates: Bool
     private let state = Mutex(State())
 
-    init(chunkBytesMin: Int = 5 << 20) {
+    package init(chunkBytesMin: Int = 5 << 20, propagates: Bool = true) {
         self.chunkBytesMin = chunkBytesMin
-        state.withLock { $0.nodes[""] = Self.collection() }
+        self.propagates = propagates
+        state.withLock { Self.addCollection("", &$0) }
+    }
+
+    /// Serves it while `body` runs.
+    ///
+    /// - Parameter interrupt: Asked before each request is carried out; true hangs up instead.
+    package func serve(
+        interrupt: @escaping @Sendable (ServedRequest) -> Bool = { _ in false },
+        _ body: (ScriptedServer) async throws -> Void
+    ) async throws {
+        try await ScriptedServer.run(
+            { request, connection in
+                if request["Expect"] != nil {
+                    try connection.write("HTTP/1.1 100 Continue\r\n\r\n")
+                }
+                let bytes = try connection.read(request.bodyBytes)
+                if interrupt(request) { throw POSIXError(.ECONNRESET) }
+                let answer = self.answer(request, bytes)
+                try connection.answer(answer.status, answer.headers, answer.body)
+            }, body)
     }
 
     // MARK: What tests look at, and do behind the client's back
 
-    var uploadNames: [String] { state.withLock { $0.uploads.keys.sorted() } }
+    package var uploadNames: [String] { state.withLock { $0.uploads.keys.sorted() } }
 
-    func bytes(_ path: String) -> [UInt8]? {
+    package func bytes(_ path: String) -> [UInt8]? {
         state.withLock { $0.nodes[Self.encoded(path)]?.bytes }
     }
 
-    func modified(_ path: String) -> Int? {
+    package func modified(_ path: String) -> Int? {
         state.withLock { $0.nodes[Self.encoded(path)]?.modified }
     }
 
     /// Nextcloud forgets uploads after a day.
-    func forgetUploads() { state.withLock { $0.uploads = [:] } }
+    package func forgetUploads() { state.withLock { $0.uploads = [:] } }
 
-    func put(_ bytes: [UInt8], at path: String, permissions: String = "RGDNVW") {
+    package func put(_ bytes: [UInt8], at path: String, permissions: String = "RGDNVW") {
         state.withLock { state in
             state.versions += 1
             state.nodes[Self.encoded(path)] = Node(
                 isCollection: false, bytes: bytes, version: state.versions, modified: 1_700_000_000,
                 permissions: permissions)
+            propagate(Self.encoded(path), &state)
         }
     }
 
-    func makeDirectory(_ path: String, permissions: String = "RGDNVCK") {
-        state.withLock {
-            $0.nodes[Self.encoded(path)] = Self.collection()
-            $0.nodes[Self.encoded(path)]?.permissions = permissions
+    package func makeDirectory(_ path: String, permissions: String = "RGDNVCK") {
+        state.withLock { state in
+            Self.addCollection(Self.encoded(path), &state)
+            state.nodes[Self.encoded(path)]?.permissions = permissions
+            propagate(Self.encoded(path), &state)
+        }
+    }
+
+    /// Removes a name and all below it, if it is there.
+    package func remove(_ path: String) {
+        state.withLock { _ = delete(Self.encoded(path), &$0) }
+    }
+
+    package func isDirectory(_ path: String) -> Bool {
+        state.withLock { $0.nodes[Self.encoded(path)]?.isCollection ?? false }
+    }
+
+    /// All paths, and the tag of each file.
+    package var paths: [String] {
+        state.withLock { state in
+            state.nodes.filter { !$0.key.isEmpty }.map { key, node in
+                "\(key) \(node.isCollection ? "" : node.etag)"
+            }
         }
     }
 
     /// Loses the last byte of a chunk that has arrived, as a disk might.
-    func damage(_ upload: String, chunk: String) {
+    package func damage(_ upload: String, chunk: String) {
         state.withLock { _ = $0.uploads[upload]?.chunks[chunk]?.removeLast() }
     }
 
-    private static func collection() -> Node {
-        Node(isCollection: true, modified: 1_700_000_000, permissions: "RGDNVCK")
+    private static func addCollection(_ key: String, _ state: inout State) {
+        state.versions += 1
+        state.nodes[key] = Node(
+            isCollection: true, version: state.versions, modified: 1_700_000_000,
+            permissions: "RGDNVCK")
+    }
+
+    /// Gives new etags to the directories above a changed name.
+    private func propagate(_ key: String, _ state: inout State) {
+        var directory = key
+        while !directory.isEmpty {
+            directory = Self.parent(directory)
+            state.versions += 1
+            state.nodes[directory]?.version = state.versions
+            if !propagates { return }
+        }
     }
 
     // MARK: Requests
 
-    func answer(_ request: ServedRequest, _ body: [UInt8]) -> Answer {
+    package func answer(_ request: ServedRequest, _ body: [UInt8]) -> Answer {
         let path = Self.path(request.target)
         return state.withLock { state in
             if path == Self.uploads || path.hasPrefix(Self.uploads + "/") {
@@ -218,6 +270,7 @@ final class NextcloudServer: Sendable {
         node.version = state.versions
         node.modified = request["X-OC-Mtime"].flatMap { Int($0) } ?? 1_700_000_000
         state.nodes[key] = node
+        propagate(key, &state)
         return Answer(old == nil ? "201 Created" : "204 No Content")
     }
 
@@ -227,7 +280,8 @@ final class NextcloudServer: Sendable {
             return Answer("409 Conflict")
         }
         guard parent.permissions.contains("K") else { return Answer("403 Forbidden") }
-        state.nodes[key] = Self.collection()
+        Self.addCollection(key, &state)
+        propagate(key, &state)
         return Answer("201 Created")
     }
 
@@ -237,6 +291,7 @@ final class NextcloudServer: Sendable {
         for name in state.nodes.keys where name == key || name.hasPrefix(key + "/") {
             state.nodes[name] = nil
         }
+        propagate(key, &state)
         return Answer("204 No Content")
     }
 
@@ -254,6 +309,8 @@ final class NextcloudServer: Sendable {
         for name in state.nodes.keys where name == key || name.hasPrefix(key + "/") {
             state.nodes[target + name.dropFirst(key.count)] = state.nodes.removeValue(forKey: name)
         }
+        propagate(key, &state)
+        propagate(target, &state)
         return Answer(isThere ? "204 No Content" : "201 Created")
     }
 
