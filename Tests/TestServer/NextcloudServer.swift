@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import SystemCalls
 
-/// What Nextcloud does with files and with uploads in chunks, as its documentation and its source
-/// say, in memory: what Nextcloud refuses is refused here, and some of what it lets pass.
+/// Nextcloud's treatment of files and of uploads in chunks, according to its documentation and its
+/// source, in memory. It refuses all that Nextcloud refuses, and some requests more.
 ///
 /// Files are at `/remote.php/dav/files/me/`, uploads at `/remote.php/dav/uploads/me/`.
 package final class NextcloudServer: Sendable {
@@ -11,6 +11,8 @@ package final class NextcloudServer: Sendable {
         var isCollection: Bool
         var bytes: [UInt8] = []
         var version = 0
+        /// `fileid`, which stays with it.
+        var identity = 0
         var modified: Int
         /// The text of the dead properties, by their name in XML.
         var properties: [String: String] = [:]
@@ -48,7 +50,7 @@ package final class NextcloudServer: Sendable {
 
     /// What a chunk that is not the last must have: 5 MiB for real.
     private let chunkBytesMin: Int
-    /// Whether a change shows in the etags of all directories above it, as it does in a user's own storage.
+    /// Whether a change shows in the etags of all directories above it, as in a user's own storage.
     private let propagates: Bool
     private let state = Mutex(State())
 
@@ -77,7 +79,7 @@ package final class NextcloudServer: Sendable {
             }, body)
     }
 
-    // MARK: What tests look at, and do behind the client's back
+    // MARK: For tests, behind the client's back
 
     package var uploadNames: [String] { state.withLock { $0.uploads.keys.sorted() } }
 
@@ -96,7 +98,8 @@ package final class NextcloudServer: Sendable {
         state.withLock { state in
             state.versions += 1
             state.nodes[Self.encoded(path)] = Node(
-                isCollection: false, bytes: bytes, version: state.versions, modified: 1_700_000_000,
+                isCollection: false, bytes: bytes, version: state.versions,
+                identity: state.versions, modified: 1_700_000_000,
                 permissions: permissions)
             propagate(Self.encoded(path), &state)
         }
@@ -108,6 +111,11 @@ package final class NextcloudServer: Sendable {
             state.nodes[Self.encoded(path)]?.permissions = permissions
             propagate(Self.encoded(path), &state)
         }
+    }
+
+    /// Gives a name and all below it another one, in the place of anything there.
+    package func move(_ path: String, to target: String) {
+        state.withLock { move(Self.encoded(path), to: Self.encoded(target), &$0) }
     }
 
     /// Removes a name and all below it, if it is there.
@@ -136,16 +144,18 @@ package final class NextcloudServer: Sendable {
     private static func addCollection(_ key: String, _ state: inout State) {
         state.versions += 1
         state.nodes[key] = Node(
-            isCollection: true, version: state.versions, modified: 1_700_000_000,
+            isCollection: true, version: state.versions, identity: state.versions,
+            modified: 1_700_000_000,
             permissions: "RGDNVCK")
     }
 
     /// Gives new etags to the directories above a changed name.
     private func propagate(_ key: String, _ state: inout State) {
         var directory = key
+        // One for all, as there.
+        state.versions += 1
         while !directory.isEmpty {
             directory = Self.parent(directory)
-            state.versions += 1
             state.nodes[directory]?.version = state.versions
             if !propagates { return }
         }
@@ -268,6 +278,7 @@ package final class NextcloudServer: Sendable {
         var node = old ?? Node(isCollection: false, modified: 0, permissions: "RGDNVW")
         node.bytes = bytes
         node.version = state.versions
+        if old == nil { node.identity = state.versions }
         node.modified = request["X-OC-Mtime"].flatMap { Int($0) } ?? 1_700_000_000
         state.nodes[key] = node
         propagate(key, &state)
@@ -305,13 +316,17 @@ package final class NextcloudServer: Sendable {
         }
         let isThere = state.nodes[target] != nil
         if isThere, request["Overwrite"] == "F" { return Answer("412 Precondition Failed") }
-        if isThere { _ = delete(target, &state) }
+        move(key, to: target, &state)
+        return Answer(isThere ? "204 No Content" : "201 Created")
+    }
+
+    private func move(_ key: String, to target: String, _ state: inout State) {
+        if state.nodes[target] != nil { _ = delete(target, &state) }
         for name in state.nodes.keys where name == key || name.hasPrefix(key + "/") {
             state.nodes[target + name.dropFirst(key.count)] = state.nodes.removeValue(forKey: name)
         }
         propagate(key, &state)
         propagate(target, &state)
-        return Answer(isThere ? "204 No Content" : "201 Created")
     }
 
     private static func content(_ request: ServedRequest, _ node: Node?) -> Answer {
@@ -364,6 +379,7 @@ package final class NextcloudServer: Sendable {
         if asked.contains("O:permissions") {
             text += "<oc:permissions>\(node.permissions)</oc:permissions>"
         }
+        if asked.contains("O:fileid") { text += "<oc:fileid>\(node.identity)</oc:fileid>" }
         for (name, value) in node.properties where asked.contains("A:\(name)/") {
             text += "<x:\(name) xmlns:x=\"urn:apus:webdav\">\(value)</x:\(name)>"
         }

@@ -27,7 +27,7 @@ struct ChangeFollower: Sendable {
                 if error.kind == .unsupported { return }
                 logger.debug("no changes reported", metadata: ["reason": "\(error)"])
                 try? await clock.sleep(until: clock.uptime + backoff.next(random))
-                await gate.awaitReach()
+                await gate.awaitService()
             }
         }
     }

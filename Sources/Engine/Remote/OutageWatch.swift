@@ -125,6 +125,16 @@ extension RemoteGate {
         }
     }
 
+    /// Returns once the remote is not out of reach and accepts the credentials, or the task is cancelled.
+    func awaitService() async {
+        while !Task.isCancelled {
+            let notifications = outage.recoveries.notifications
+            let state = reachability.withLock { $0 }
+            guard state.isUnauthorized || state.isOutOfReach(at: clock.uptime) else { return }
+            await outage.recoveries.wait(after: notifications)
+        }
+    }
+
     /// Has a lost remote probed at once, as the network of this machine has changed.
     func noteNetworkChange() {
         _ = outage.hasten(at: clock.uptime)

@@ -21,7 +21,7 @@ package struct ProviderEnvironment: Sendable {
     package var foundRoot: @Sendable (String) -> Void = { _ in }
     /// Receives the notifications that the store sends; nil if none are expected.
     package var notifications: NotificationInbox?
-    /// The interval at which a store is asked whether anything has changed, if one request tells.
+    /// The interval of checks for changes, on stores where one request suffices.
     package var checkInterval: Duration = .seconds(30)
     /// Receives the thing waited for while a source is opened, unless it is the remote itself:
     /// `credential_process of the profile "work"`; nil once the wait is over.

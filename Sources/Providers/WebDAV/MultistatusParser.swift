@@ -14,6 +14,7 @@ final class MultistatusParser: XMLPushParser.Handler {
     /// The name space of Nextcloud's and ownCloud's extensions.
     static let ownCloud = "http://owncloud.org/ns"
     private static let permissions = "O:permissions"
+    private static let identity = "O:fileid"
 
     private enum Element {
         case multistatus, response, href, status, propstat, properties
@@ -119,6 +120,7 @@ final class MultistatusParser: XMLPushParser.Handler {
             return .property(WebDAVAttributes.name)
         case (.properties, "permissions") where space == Self.ownCloud:
             return .property(Self.permissions)
+        case (.properties, "fileid") where space == Self.ownCloud: return .property(Self.identity)
         case (.property("resourcetype"), "collection") where isDAV: return .collection
         case (.other, "locktoken") where isDAV: return .lockToken
         case (.lockToken, "href") where isDAV: return .lockHref
@@ -153,6 +155,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         case "creationdate": found.created = WebDAVVersion.isTime(value) ? value : nil
         case WebDAVAttributes.name: found.attributes = value
         case Self.permissions: found.permissions = value
+        case Self.identity: found.identity = value
         case "quota-available-bytes": found.quotaAvailable = value
         case "quota-used-bytes": found.quotaUsed = value
         default: break
@@ -177,6 +180,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         entry.attributes = found.attributes ?? entry.attributes
         entry.lockTokens += found.lockTokens
         entry.permissions = found.permissions ?? entry.permissions
+        entry.identity = found.identity ?? entry.identity
         entry.quotaAvailable = found.quotaAvailable ?? entry.quotaAvailable
         entry.quotaUsed = found.quotaUsed ?? entry.quotaUsed
     }

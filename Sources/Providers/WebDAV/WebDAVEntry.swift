@@ -28,6 +28,8 @@ struct WebDAVEntry: Hashable {
     var lockTokens: [String] = []
     /// The permitted operations, a letter each: `RGDNVW` (ownCloud's `permissions`).
     var permissions: String?
+    /// Identifies it across moves (ownCloud's `fileid`).
+    var identity: String?
     var quotaAvailable: String?
     var quotaUsed: String?
 

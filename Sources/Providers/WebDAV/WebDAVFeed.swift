@@ -2,13 +2,17 @@ import Engine
 import Logging
 import Synchronization
 
-/// Reports changes according to the etags of directories, for servers where each covers its subtree.
+/// Reports changes according to the etags of directories, for servers where each covers its
+/// subtree.
 ///
-/// At intervals one request fetches the root's etag. Only if it is another one, the directories on the way to
-/// followed ones are compared, each if the etag of the one above it has changed.
+/// At intervals one request fetches the root's etag. Only if it is another one, the directories on
+/// the way to followed ones are compared, each if the etag of the one above it has changed.
 final class WebDAVFeed: Sendable {
     /// The shortest interval between two checks.
     private static let intervalMin: Duration = .milliseconds(1)
+    /// A check that takes longer is followed by a pause of ``restFactor`` times as long.
+    private static let quickMax: Duration = .milliseconds(1_500)
+    private static let restFactor = 20
 
     private let lookup: WebDAVLookup
     private let interval: Duration
@@ -28,10 +32,10 @@ final class WebDAVFeed: Sendable {
         if state.withLock({ $0.unfollow(directory) }) { changes.notify() }
     }
 
-    /// Records the directory itself according to the answer that its listing was made of.
+    /// Records the directory itself from the answer to its listing.
     func noteListing(of directory: ObjectKey, _ entry: WebDAVEntry) {
         let hasEnded = state.withLock {
-            $0.noteListing(of: directory, entry.etag, isForeign: entry.isInOtherStorage)
+            $0.noteListing(of: directory, entry.directoryTag, isForeign: entry.isInOtherStorage)
         }
         if hasEnded { changes.notify() }
     }
@@ -50,7 +54,7 @@ final class WebDAVFeed: Sendable {
             if let report { return report }
             if lookup.clock.uptime >= nextCheck {
                 try await check()
-                // Tells that nothing else has changed.
+                // An empty report says that nothing else has changed.
                 if let anchor, !state.withLock({ $0.isRefuted }) {
                     return state.withLock { $0.journal.report(since: anchor) }
                         ?? ChangeReport(anchor: anchor)
@@ -63,87 +67,87 @@ final class WebDAVFeed: Sendable {
     }
 
     private static let refuted = ProviderError(
-        .unsupported, "the etags of directories do not cover those below")
+        .unsupported, "the etags of directories do not cover subtrees")
 
     // MARK: Checks
 
     private func check() async throws(ProviderError) {
-        let isFollowingAny = state.withLock { $0.isFollowingAny }
-        if isFollowingAny { try await compareAll() }
-        let next = lookup.clock.uptime + interval
-        state.withLock { $0.nextCheck = next }
+        let begin = lookup.clock.uptime
+        if state.withLock({ $0.isFollowingAny }) { try await compareAll() }
+        let now = lookup.clock.uptime
+        let rest = now - begin > Self.quickMax ? (now - begin) * Self.restFactor : .zero
+        state.withLock { $0.nextCheck = now + max(interval, rest) }
     }
 
     private func compareAll() async throws(ProviderError) {
-        guard
-            let root = try await lookup.entry(at: .root, properties: Self.properties),
-            let etag = root.etag
-        else { throw ProviderError(.corrupt, "the server's answer has no etag of the collection") }
-        if state.withLock({ $0.isCompared(.root, etag) }) {
-            if state.withLock({ $0.noteUnchanged() }) {
-                logger.warning(
-                    "the etags of directories do not cover those below, so all in use are listed at intervals"
-                )
-            }
-            return
+        state.withLock { $0.beginCheck() }
+        guard let root = try await lookup.entry(at: .root, properties: Self.properties) else {
+            throw .notThere
         }
-        let paths = state.withLock { $0.paths() }
-        try await compare(.root, etag, paths)
-        state.withLock { $0.noteChecked(paths) }
+        guard let tag = root.directoryTag else {
+            throw ProviderError(.corrupt, "the server's answer has no etag of the collection")
+        }
+        if !state.withLock({ $0.isCompared(.root, tag) }) { try await compare(.root, tag) }
+        if state.withLock({ $0.endCheck() }) {
+            logger.warning(
+                "etags do not cover subtrees, so directories in use are listed at intervals"
+            )
+        }
     }
 
     /// Compares a directory, and those below it on the way to followed ones.
-    ///
-    /// - Parameter paths: The names on that way, by directory.
-    private func compare(
-        _ directory: ObjectKey, _ etag: String, _ paths: [ObjectKey: Set<FileName>]
-    ) async throws(ProviderError) {
-        state.withLock { $0.compare(directory, etag) }
-        if let names = paths[directory] {
-            let etags = try await etags(of: names, in: directory)
+    private func compare(_ directory: ObjectKey, _ tag: String) async throws(ProviderError) {
+        let names = state.withLock { $0.compare(directory, tag) }
+        if !names.isEmpty {
+            let tags = try await tags(of: names, in: directory)
             for name in names.sorted(by: { $0.bytes.lexicographicallyPrecedes($1.bytes) }) {
                 let child = directory.appending(name)
-                guard let etag = etags[name] else {
-                    state.withLock { $0.noteMissing(child) }
+                guard let tag = tags[name] else {
+                    state.withLock { $0.unfollow(allFrom: child) }
                     continue
                 }
-                if state.withLock({ $0.isCompared(child, etag) }) { continue }
-                try await compare(child, etag, paths)
+                if !state.withLock({ $0.isCompared(child, tag) }) { try await compare(child, tag) }
             }
         }
-        state.withLock { $0.noteCompared(directory, etag) }
+        state.withLock { $0.noteCompared(directory, tag) }
     }
 
-    private static let properties = "<D:resourcetype/><D:getetag/>"
+    private static let properties = "<D:resourcetype/><D:getetag/>" + WebDAVLookup.identity
 
-    /// Returns the etags of those that are directories.
-    private func etags(
+    /// Returns the tags of the directories among names.
+    ///
+    /// A directory that cannot be listed has none: it must not hold up reports of all others.
+    private func tags(
         of names: Set<FileName>, in directory: ObjectKey
     ) async throws(ProviderError) -> [FileName: String] {
         let address = lookup.client.address
-        let multistatus: Multistatus
+        var tags: [FileName: String] = [:]
         do throws(ProviderError) {
-            multistatus = try await lookup.client.propfind(
+            let multistatus = try await lookup.client.propfind(
                 address.url(directory, isCollection: true), depth: 1, properties: Self.properties)
+            while let entry = try multistatus.next() {
+                guard case .child(let name) = address.place(of: entry.href, from: directory),
+                    entry.isCollection, names.contains(name)
+                else { continue }
+                tags[name] = entry.directoryTag
+            }
         } catch {
-            // It was moved or deleted since its etag was read.
-            if error.kind == .missing { return [:] }
-            throw error
+            if error.kind == .cancelled || error.kind == .unauthorized { throw error }
+            logger.debug(
+                "directories cannot be compared",
+                metadata: ["directory": "\(directory)", "reason": "\(error)"])
+            return [:]
         }
-        var etags: [FileName: String] = [:]
-        while let entry = try multistatus.next() {
-            guard case .child(let name) = address.place(of: entry.href, from: directory),
-                entry.isCollection, names.contains(name)
-            else { continue }
-            etags[name] = entry.etag
-        }
-        return etags
+        return tags
     }
 }
 
 extension WebDAVEntry {
+    /// Distinguishes each state of a directory: several may have one etag, and a move keeps it.
+    fileprivate var directoryTag: String? { etag.map { "\(identity ?? "") \($0)" } }
+
     /// Whether it is shared by others, or in storage that is mounted on the server (`S` and `M` in
-    /// ownCloud's `permissions`): changes there need not show in the etags above.
+    /// ownCloud's `permissions`).
     fileprivate var isInOtherStorage: Bool {
         permissions?.contains { $0 == "S" || $0 == "M" } ?? false
     }

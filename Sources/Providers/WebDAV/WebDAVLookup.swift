@@ -18,7 +18,10 @@ struct WebDAVLookup: Sendable {
         "<D:resourcetype/><D:getetag/><D:getcontentlength/><D:getlastmodified/>"
             + "<A:\(WebDAVAttributes.name)/>" + (server.sharesTags ? "<D:creationdate/>" : "")
             + (server.tellsPermissions ? "<O:permissions/>" : "")
+            + (server.etagsCoverSubtrees ? Self.identity : "")
     }
+
+    static let identity = "<O:fileid/>"
 
     /// Returns the object at a key, its version tag being one that lasts.
     func object(at key: ObjectKey) async throws(ProviderError) -> RemoteObject {

@@ -10,8 +10,8 @@ import Transport
 @testable import ProviderSupport
 @testable import ProviderWebDAV
 
-/// Changes by other clients on a server whose etags cover subtrees; the suite of ``ProviderConformance`` has our own
-/// changes.
+/// Changes by other clients on a server whose etags cover subtrees; the suite of
+/// ``ProviderConformance`` has our own changes.
 @Suite(.timeLimit(.minutes(2))) struct WebDAVFeedTests {
     private func provider(_ server: ScriptedServer) async throws -> WebDAVProvider {
         var world = ProviderEnvironment(
@@ -103,9 +103,7 @@ import Transport
         }
     }
 
-    @Test
-    func
-        `only directories above a change are reported, and only on the way there are others compared`()
+    @Test func `only directories above a change are reported, and no others compared`()
         async throws
     {
         let cloud = NextcloudServer()
@@ -125,26 +123,95 @@ import Transport
         }
     }
 
-    @Test func `a change is reported although requests fail`() async throws {
+    /// If the root cannot be described, the check fails; a directory that cannot be listed has those
+    /// in it reported.
+    @Test(arguments: ["0", "1"])
+    func `a change is reported although requests fail`(depth: String) async throws {
         let cloud = NextcloudServer()
-        for path in ["a", "a/b"] { cloud.makeDirectory(path) }
-        let failing = Mutex("")
+        for path in ["a", "a/b", "c"] { cloud.makeDirectory(path) }
+        let isFailing = Mutex(false)
         try await cloud.serve { request in
-            request.method == "PROPFIND" && request["Depth"] == failing.withLock { $0 }
+            request.method == "PROPFIND" && request["Depth"] == depth && isFailing.withLock { $0 }
         } _: { server in
             let provider = try await provider(server)
-            let anchor = try await begin(provider, "a", "a/b")
+            let anchor = try await begin(provider, "a", "a/b", "c")
             cloud.put([1], at: "a/b/file")
-            for depth in ["0", "1"] {
-                failing.withLock { $0 = depth }
+            isFailing.withLock { $0 = true }
+            if depth == "0" {
                 await #expect(throws: ProviderError.self) {
-                    // The root's own check has been made, or is about to be.
+                    // The last check may have ended just before.
                     while true { _ = try await provider.changes(since: anchor) }
                 }
+                isFailing.withLock { $0 = false }
             }
-            failing.withLock { $0 = "" }
             let reported = try await quiet(provider, since: anchor).reported
-            #expect(reported.contains(try key("a/b")))
+            #expect(try reported.isSuperset(of: [key("a"), key("a/b")]))
+            #expect(try reported.contains(key("c")) == (depth == "1"))
+        }
+    }
+
+    /// Method: the check stands still before the server reads the etags below the root.
+    @Test func `a directory that is followed during a check is not missed`() async throws {
+        let cloud = NextcloudServer()
+        for path in ["a", "a/b", "a/c"] { cloud.makeDirectory(path) }
+        let isArmed = Mutex(false)
+        let isHeld = Mutex(false)
+        let release = DispatchSemaphore(value: 0)
+        try await cloud.serve { request in
+            guard request["Depth"] == "1", request.target.hasSuffix("/files/me/"),
+                isArmed.withLock({ isArmed in
+                    defer { isArmed = false }
+                    return isArmed
+                })
+            else { return false }
+            isHeld.withLock { $0 = true }
+            release.wait()
+            return false
+        } _: { server in
+            let provider = try await provider(server)
+            let anchor = try await begin(provider, "a", "a/c")
+            isArmed.withLock { $0 = true }
+            cloud.put([1], at: "a/c/file")
+            async let result = quiet(provider, since: anchor)
+            while !isHeld.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+            try await list(key("a/b"), provider)
+            cloud.put([1], at: "a/b/file")
+            release.signal()
+            let reported = try await result.reported
+            #expect(try reported.isSuperset(of: [key("a/b"), key("a/c")]))
+        }
+    }
+
+    /// Directories that changed together have one etag, and keep it when they are moved.
+    @Test func `a directory in the place of another one with the same etag is reported`()
+        async throws
+    {
+        let cloud = NextcloudServer()
+        for path in ["p", "p/q"] { cloud.makeDirectory(path) }
+        cloud.put([1], at: "p/q/file")
+        try await cloud.serve { server in
+            let provider = try await provider(server)
+            let anchor = try await begin(provider, "", "p", "p/q")
+            cloud.move("p/q", to: "t")
+            cloud.remove("p")
+            cloud.move("t", to: "p")
+            let reported = try await quiet(provider, since: anchor).reported
+            #expect(reported.contains(try key("p")))
+        }
+    }
+
+    /// The engine looks for a single name so, and does not take over the rest.
+    @Test func `a listing without a follow leaves a change to be reported`() async throws {
+        let cloud = NextcloudServer()
+        cloud.makeDirectory("a")
+        try await cloud.serve { server in
+            let provider = try await provider(server)
+            let anchor = try await begin(provider, "a")
+            cloud.put([1], at: "a/file")
+            let page = try await provider.entries(of: key("a")).next()
+            #expect(page.objects.count == 1)
+            let reported = try await quiet(provider, since: anchor).reported
+            #expect(reported == [try key("a")])
         }
     }
 
@@ -193,11 +260,11 @@ import Transport
         }
     }
 
-    /// Goal: after any changes by others the reports are enough to know the whole tree, and no change is taken for
-    /// one that the root's etag does not show.
+    /// Goal: after any changes by others the reports are enough to know the whole tree, and no change
+    /// is taken for one that the root's etag does not show.
     ///
-    /// Method: random changes, some of them while directories are listed. A directory is listed again only if it was
-    /// reported, or appears in a listing.
+    /// Method: random changes, some of them while directories are listed. A directory is listed again
+    /// only if it was reported, or appears in a listing.
     @Test(arguments: 0..<8) func `listings of reported directories show all changes`(seed: UInt64)
         async throws
     {
@@ -214,7 +281,13 @@ import Transport
             let depth = 1 + draw(3)
             let path = (0..<depth).map { _ in names[draw(3)] }.joined(separator: "/")
             let parent = path.split(separator: "/").dropLast().joined(separator: "/")
-            switch draw(4) {
+            let other = (0..<(1 + draw(3))).map { _ in names[draw(3)] }.joined(separator: "/")
+            switch draw(5) {
+            case 4
+            where cloud.isDirectory(path) && !"\(other)/".hasPrefix("\(path)/")
+                && !"\(path)/".hasPrefix("\(other)/")
+                && cloud.isDirectory(other.split(separator: "/").dropLast().joined(separator: "/")):
+                cloud.move(path, to: other)
             case 0 where cloud.isDirectory(parent) && !cloud.isDirectory(path):
                 cloud.makeDirectory(path)
             case 1: cloud.remove(path)
