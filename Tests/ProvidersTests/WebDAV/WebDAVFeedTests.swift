@@ -265,7 +265,7 @@ import Transport
     ///
     /// Method: random changes, some of them while directories are listed. A directory is listed again
     /// only if it was reported, or appears in a listing.
-    @Test(arguments: 0..<8) func `listings of reported directories show all changes`(seed: UInt64)
+    @Test(arguments: 0..<4) func `listings of reported directories show all changes`(seed: UInt64)
         async throws
     {
         let cloud = NextcloudServer()
@@ -311,7 +311,7 @@ import Transport
             var anchor = try await provider.changes(since: nil).anchor
             var tree = KnownTree()
             try await refresh([.root], &tree, provider)
-            for _ in 0..<40 {
+            for _ in 0..<25 {
                 for _ in 0..<draw(4) { change() }
                 changesWhileListing.withLock { $0 = true }
                 let report = try await provider.changes(since: anchor)
