@@ -9,6 +9,8 @@ final class ClockAtOnce: Clock {
 
     var uptime: Duration { now.withLock { $0 } }
 
+    func advance(by duration: Duration) { now.withLock { $0 += duration } }
+
     func sleep(until instant: Duration) async throws {
         try Task.checkCancellation()
         now.withLock { $0 = max($0, instant) }

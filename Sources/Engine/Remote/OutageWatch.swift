@@ -117,20 +117,18 @@ extension RemoteGate {
 
     /// Returns once the remote is not out of reach, or the task is cancelled.
     func awaitReach() async {
-        while !Task.isCancelled {
-            let notifications = outage.recoveries.notifications
-            let state = reachability.withLock { $0 }
-            guard state.isOutOfReach(at: clock.uptime) else { return }
-            await outage.recoveries.wait(after: notifications)
-        }
+        await awaitRecovery { [clock] in $0.isOutOfReach(at: clock.uptime) }
     }
 
     /// Returns once the remote is not out of reach and accepts the credentials, or the task is cancelled.
     func awaitService() async {
+        await awaitRecovery { [clock] in $0.isUnauthorized || $0.isOutOfReach(at: clock.uptime) }
+    }
+
+    private func awaitRecovery(from isLost: (Reachability) -> Bool) async {
         while !Task.isCancelled {
             let notifications = outage.recoveries.notifications
-            let state = reachability.withLock { $0 }
-            guard state.isUnauthorized || state.isOutOfReach(at: clock.uptime) else { return }
+            guard isLost(reachability.withLock { $0 }) else { return }
             await outage.recoveries.wait(after: notifications)
         }
     }

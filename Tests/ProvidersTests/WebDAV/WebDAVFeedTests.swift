@@ -13,10 +13,13 @@ import Transport
 /// Changes by other clients on a server whose etags cover subtrees; the suite of
 /// ``ProviderConformance`` has our own changes.
 @Suite(.timeLimit(.minutes(2))) struct WebDAVFeedTests {
-    private func provider(_ server: ScriptedServer) async throws -> WebDAVProvider {
+    private func provider(
+        _ server: ScriptedServer, clock: any Clock = SystemClock(),
+        checkInterval: Duration = .milliseconds(5)
+    ) async throws -> WebDAVProvider {
         var world = ProviderEnvironment(
-            clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
-        world.checkInterval = .milliseconds(5)
+            clock: clock, transport: HTTPTransport(), logger: Logger(label: "test"))
+        world.checkInterval = checkInterval
         return try await WebDAVProvider.connect(
             to: "webdav+http://127.0.0.1:\(server.port)/remote.php/dav/files/me", world: world,
             pageEntries: 10)
@@ -87,6 +90,48 @@ import Transport
             #expect(requests.allSatisfy { $0.method == "PROPFIND" && $0["Depth"] == "0" })
             #expect(Set(requests.map(\.target)) == ["/remote.php/dav/files/me/"])
         }
+    }
+
+    @Test func `checks come at their interval, and rest for twenty times as long after a long one`()
+        async throws
+    {
+        let cloud = NextcloudServer()
+        cloud.makeDirectory("a")
+        let clock = ClockAtOnce()
+        let times = Mutex<[Duration]>([])
+        let takes = Mutex(Duration.zero)
+        try await cloud.serve { request in
+            guard request["Depth"] == "0" else { return false }
+            times.withLock { $0.append(clock.uptime) }
+            clock.advance(by: takes.withLock { $0 })
+            return false
+        } _: { server in
+            let provider = try await provider(server, clock: clock, checkInterval: .seconds(30))
+            let anchor = try await begin(provider, "a")
+            times.withLock { $0 = [] }
+            for duration in [Duration.seconds(1), .seconds(2), .zero] {
+                takes.withLock { $0 = duration }
+                _ = try await provider.changes(since: anchor)
+            }
+            let seen = times.withLock { $0 }
+            try #require(seen.count == 3)
+            #expect(seen[1] - seen[0] == .seconds(1 + 30))
+            #expect(seen[2] - seen[1] == .seconds(2 + 40))
+        }
+    }
+
+    @Test func `the number of remembered directories in other storage is bounded`() throws {
+        var state = WebDAVFeedState()
+        state.hasBegun = true
+        let keys = try (0...WebDAVFeedState.foreignMax).map { try key("share \($0)") }
+        for key in keys {
+            let isFollowed = state.follow(key)
+            let hasEnded = state.noteListing(of: key, "tag", isForeign: true)
+            #expect(isFollowed && hasEnded)
+        }
+        let (last, first) = (state.follow(keys[keys.count - 1]), state.follow(keys[0]))
+        #expect(!last)
+        #expect(first, "all before the last one were forgotten")
     }
 
     @Test func `nothing is sent while no directory is followed`() async throws {
