@@ -22,7 +22,8 @@ struct FollowedDirectoriesTests {
         _ used: inout RefreshSchedule
     ) {
         used.noteListing(directory, at: now)
-        used.noteFollowed(directory, as: key)
+        _ = used.beginFollowing(directory, as: key)
+        _ = used.endFollowing(directory, as: key, isFollowed: true)
         used.noteEnd(
             of: directory, begunAt: now, busy: .milliseconds(1), hasNews: hasNews, isVouched: true,
             at: now)
@@ -143,5 +144,42 @@ struct FollowedDirectoriesTests {
         #expect(used.takeDue(at: .seconds(5)).due == [other])
         // Nothing vouches for the first one any more.
         #expect(used.takeDue(at: .seconds(32)).due == [directory])
+    }
+
+    /// The directory was forgotten before; the end of following it comes with the next use.
+    @Test(arguments: [false, true])
+    func `are listed again if the remote is told late to forget them`(isAnswered: Bool) {
+        var used = following()
+        let isDue = used.noteMissed(at: .seconds(400))
+        #expect(isDue)
+        #expect(used.takeUnfollowed() == [key])
+        _ = used.note(directory, at: .seconds(401))
+        used.noteListing(directory, at: .seconds(401))
+        #expect(used.beginFollowing(directory, as: key) == true)
+        if isAnswered { #expect(used.endFollowing(directory, as: key, isFollowed: true) == true) }
+        #expect(used.noteUnfollowed(key, at: .seconds(402)) == true)
+        if !isAnswered { #expect(used.endFollowing(directory, as: key, isFollowed: true) == true) }
+        used.noteEnd(
+            of: directory, begunAt: .seconds(401), busy: .seconds(1), hasNews: false,
+            isVouched: true, at: .seconds(403))
+        #expect(used.takeDue(at: .seconds(420)).due.contains(directory))
+    }
+
+    @Test func `that are forgotten before the remote answers are not followed`() {
+        var used = following()
+        used.noteListing(directory, at: .seconds(2))
+        #expect(used.beginFollowing(directory, as: key) == true)
+        _ = used.noteMissed(at: .seconds(400))
+        #expect(used.takeUnfollowed() == [key])
+        #expect(used.endFollowing(directory, as: key, isFollowed: true) == false)
+        #expect(used.takeUnfollowed() == [key], "the remote followed it after that")
+    }
+
+    @Test func `are not followed if the remote refuses`() {
+        var used = following()
+        #expect(used.beginFollowing(directory, as: key) == true)
+        #expect(used.endFollowing(directory, as: key, isFollowed: false) == false)
+        #expect(used.takeUnfollowed() == [key])
+        #expect(used.noteReports(of: [key], at: .seconds(3)) == false)
     }
 }

@@ -85,6 +85,24 @@ struct ChangeFeedTests {
         }
     }
 
+    @Test func `are not asked for while the credentials are refused, and found afterwards`() throws
+    {
+        try Scenario.run(settings: Self.settings(), before: Self.fill) { it in
+            #expect(try await it.names(in: "folder") == ["file", "goes"])
+            try await it.wait(.seconds(5))
+            it.remote.setAuthorized(false)
+            try it.remote.otherClientWrites(Scenario.key("folder/comes"), [3])
+            try await it.wait(.seconds(5))
+            #expect(try it.status().reachability.isUnauthorized)
+            let before = it.remote.reportsAsked
+            try await it.wait(.seconds(200))
+            #expect(it.remote.reportsAsked == before)
+            it.remote.setAuthorized(true)
+            try await it.wait(.seconds(120))
+            #expect(try await it.names(in: "folder") == ["comes", "file", "goes"])
+        }
+    }
+
     /// Goal: a directory that the store cannot follow is listed at intervals as without a feed.
     @Test func `are found at intervals where the remote cannot follow a directory`() throws {
         var settings = Self.settings { $0.refusals = 1 }

@@ -91,11 +91,14 @@ struct Lister: Sendable {
 
     /// - Returns: Whether the remote reports each change in a directory from now on.
     private func follow(_ directory: InodeNumber, at key: ObjectKey) async -> Bool {
-        guard schedule.uses.withLock({ $0.mayFollow(directory) }) else { return false }
+        guard schedule.uses.withLock({ $0.beginFollowing(directory, as: key) }) else {
+            return false
+        }
         // The listing meets any failure itself.
-        guard (try? await gate.follow(key)) == true else { return false }
-        schedule.uses.withLock { $0.noteFollowed(directory, as: key) }
-        return true
+        let isFollowed = (try? await gate.follow(key)) == true
+        return schedule.uses.withLock {
+            $0.endFollowing(directory, as: key, isFollowed: isFollowed)
+        }
     }
 
     /// - Returns: Whether anything differed from the known state, and whether all of it was compared:

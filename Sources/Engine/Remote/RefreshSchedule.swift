@@ -167,12 +167,12 @@ struct RefreshSchedule {
         return true
     }
 
-    /// Whether the remote may follow a directory.
-    func mayFollow(_ directory: InodeNumber) -> Bool { isReporting && uses[directory] != nil }
-
-    /// Records that the remote follows a directory.
-    mutating func noteFollowed(_ directory: InodeNumber, as key: ObjectKey) {
-        guard var use = uses[directory] else { return unfollowed.append(key) }
+    /// Records that the remote is asked to follow a directory, before it answers: a call of
+    /// ``noteUnfollowed(_:at:)`` for an earlier use of the key may come at any time.
+    ///
+    /// - Returns: Whether it is to be asked.
+    mutating func beginFollowing(_ directory: InodeNumber, as key: ObjectKey) -> Bool {
+        guard isReporting, var use = uses[directory] else { return false }
         if let former = use.followed.key, former != key { unfollow(&use) }
         if let other = followed[key], other != directory {
             uses[other]?.followed.key = nil
@@ -181,12 +181,40 @@ struct RefreshSchedule {
         use.followed.key = key
         followed[key] = directory
         uses[directory] = use
+        return true
+    }
+
+    /// Records the answer of the remote.
+    ///
+    /// - Returns: Whether the remote reports changes in the directory from now on.
+    mutating func endFollowing(
+        _ directory: InodeNumber, as key: ObjectKey, isFollowed: Bool
+    ) -> Bool {
+        guard followed[key] == directory, var use = uses[directory] else {
+            // Forgotten meanwhile, and possibly reported as such before the remote followed it.
+            if isFollowed { unfollowed.append(key) }
+            return false
+        }
+        if !isFollowed {
+            unfollow(&use)
+            uses[directory] = use
+        }
+        return isFollowed
     }
 
     /// Returns the directories since the last call that the remote is not to follow any more.
     mutating func takeUnfollowed() -> [ObjectKey] {
         defer { unfollowed = [] }
         return unfollowed.filter { followed[$0] == nil }
+    }
+
+    /// Records that the remote does not follow a directory any more. If that was asked for again
+    /// meanwhile, it is listed once more, as no reports may come.
+    ///
+    /// - Returns: Whether it is to be listed.
+    mutating func noteUnfollowed(_ key: ObjectKey, at now: Duration) -> Bool {
+        guard followed[key] != nil else { return false }
+        return noteReports(of: [key], at: now)
     }
 
     /// From then on, nothing vouches for its last listing.

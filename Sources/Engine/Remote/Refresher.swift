@@ -18,7 +18,7 @@ struct Refresher: Sendable {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
                 let notifications = schedule.signal.notifications
-                for key in schedule.uses.withLock({ $0.takeUnfollowed() }) { gate.unfollow(key) }
+                endFollowing()
                 if gate.isPaused {
                     await schedule.signal.wait(after: notifications)
                     continue
@@ -35,6 +35,15 @@ struct Refresher: Sendable {
                     after: notifications, until: min(next, nextSpace), on: clock)
             }
             group.cancelAll()
+        }
+    }
+
+    /// Has the remote follow only the directories that are in use.
+    private func endFollowing() {
+        for key in schedule.uses.withLock({ $0.takeUnfollowed() }) {
+            gate.unfollow(key)
+            let now = clock.uptime
+            _ = schedule.uses.withLock { $0.noteUnfollowed(key, at: now) }
         }
     }
 

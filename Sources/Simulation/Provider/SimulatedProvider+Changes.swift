@@ -22,10 +22,14 @@ extension SimulatedProvider {
         changeSignal.notify()
     }
 
+    /// The number of requests for reports so far.
+    package var reportsAsked: Int { state.withLock(\.reportsAsked) }
+
     package func changes(since anchor: ChangeAnchor?) async throws(ProviderError) -> ChangeReport {
         guard settings.feed != nil else {
             throw ProviderError(.unsupported, "the store reports no changes")
         }
+        state.withLock { $0.reportsAsked += 1 }
         try await arrive("wait for changes")
         while true {
             let notifications = changeSignal.notifications

@@ -35,6 +35,7 @@ package final class SimulatedProvider: Provider {
         var endlessPagesGiven = 0
         var feed: SimulatedFeed?
         var listingsGiven = 0
+        var reportsAsked = 0
     }
 
     struct Reads {
