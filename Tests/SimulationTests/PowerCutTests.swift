@@ -43,6 +43,46 @@ struct PowerCutTests {
         return try await scenario.read("file")
     }
 
+    /// Goal: bytes that another program writes during a slow `fsync` do not count as stored by it.
+    ///
+    /// Method: they are uploaded, and the power cut may tear them: the remote has all of them.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `bytes written during a sync are not taken for stored`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { it in
+            try await it.write("file", Self.old)
+            let inode = try await it.find("file")
+            let engine = it.engine
+            try await engine.retrying { () throws(Blocked) in
+                try engine.open(inode, access: .read, truncating: false)
+            }
+            try await it.open(inode)
+            let written = Mutex(false)
+            it.mount.disk.setDuringSync {
+                let result = Result { () throws(Blocked) in
+                    try Self.new.withUnsafeBytes { bytes in
+                        Result { () throws(Blocked) in
+                            try engine.write(inode, bytes, at: 0)
+                        }
+                    }.get()
+                }
+                engine.release(inode, access: .write)
+                written.withLock { $0 = (try? result.get()) != nil }
+            }
+            try engine.synchronize(inode)
+            #expect(written.withLock { $0 })
+            engine.release(inode, access: .read)
+            #expect(try await it.rest())
+            let bytes = Self.new + Self.old.dropFirst(Self.new.count)
+            #expect(it.remoteBytes("file") == bytes)
+            try await Self.makeDatabaseDurable(it)
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("file") == bytes)
+        }
+    }
+
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a hole does not count as bytes`(seed: UInt64) throws {
         try Self.run(seed: seed) { scenario, inode in

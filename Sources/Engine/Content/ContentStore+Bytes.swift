@@ -184,13 +184,13 @@ extension ContentStore {
 
     func synchronize(_ inode: InodeNumber) throws(Blocked) {
         if let file = files.existing(inode) {
-            let content = file.state.withLock { state in
+            let (content, changeCount) = file.state.withLock { state in
                 // The next write marks the file unsafe again.
                 state.isMarkedUnsafe = false
-                return state.file
+                return (state.file, state.changeCount)
             }
             try durability.synchronize(inode, content)
-            try durability.noteSynchronized(file)
+            try durability.noteSynchronized(file, changeCount: changeCount)
         }
         try store.synchronize()
         let isFailed = try store.readBriefly { try $0.pending(inode)?.failure?.isFinal == true }
@@ -212,6 +212,7 @@ extension ContentStore {
     private func beginChange(
         of range: Range<UInt64>, _ inode: InodeNumber, _ state: inout OpenFile.State
     ) throws(Blocked) {
+        state.changeCount += 1
         try snapshots.requirePreserved(range, inode, &state)
         let rules = configuration.longWriterRules
         if state.isChanged {

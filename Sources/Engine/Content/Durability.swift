@@ -184,9 +184,12 @@ struct Durability: Sendable {
     }
 
     /// Records that a program has synchronised a file.
-    func noteSynchronized(_ file: OpenFile) throws(Blocked) {
+    ///
+    /// - Parameter changeCount: The number of its changes when that began. Later ones may be on their
+    ///   way to the disk still.
+    func noteSynchronized(_ file: OpenFile, changeCount: UInt64) throws(Blocked) {
         try file.withState { state throws(Blocked) in
-            let isSafe = !state.isMarkedUnsafe
+            let isSafe = state.changeCount == changeCount
             try store.write { database in
                 guard try database.isOnlyHere(file.inode) else { return }
                 try database.markFsynced(file.inode, isSafe: isSafe)

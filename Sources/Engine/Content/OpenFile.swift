@@ -20,6 +20,8 @@ final class OpenFile: Sendable {
         var isMarkedUnsafe = false
         /// Whether the content has changed since its last generation.
         var isChanged = false
+        /// The number of writes and truncations since it was opened.
+        var changeCount: UInt64 = 0
         /// The value of ``present`` in the database.
         var stored: Presence
         /// The uploads that read the content file.

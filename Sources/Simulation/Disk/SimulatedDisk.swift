@@ -13,6 +13,7 @@ package final class SimulatedDisk: Disk {
         var faults = DiskFaultPlan()
         /// Incremented by each crash; files opened before it are dead.
         var life = 0
+        var duringSync: (@Sendable () -> Void)?
     }
 
     package let capacityBytes: UInt64
@@ -212,6 +213,18 @@ extension SimulatedDisk {
 // MARK: - Faults
 
 extension SimulatedDisk {
+    /// Sets work of another thread during the next sync of a file, which covers nothing of it.
+    package func setDuringSync(_ work: @escaping @Sendable () -> Void) {
+        state.withLock { $0.duringSync = work }
+    }
+
+    func takeDuringSync() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            defer { state.duringSync = nil }
+            return state.duringSync
+        }
+    }
+
     package func setFaults(_ faults: DiskFaultPlan) {
         state.withLock { $0.faults = faults }
     }

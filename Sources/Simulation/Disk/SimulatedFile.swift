@@ -82,6 +82,7 @@ package final class SimulatedFile: DiskFile {
             disk.noteFailedSync(of: number, life: life)
             throw error
         }
+        disk.takeDuringSync()?()
     }
 
     package func requireStored() throws(DiskError) {
