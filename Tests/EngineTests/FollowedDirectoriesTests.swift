@@ -177,9 +177,52 @@ struct FollowedDirectoriesTests {
 
     @Test func `are not followed if the remote refuses`() {
         var used = following()
+        let other = InodeNumber(rawValue: 6)
+        let otherKey = ObjectKey(["six"].compactMap { FileName($0) })
+        _ = used.note(other, at: .seconds(2))
+        #expect(used.beginFollowing(other, as: otherKey) == true)
+        #expect(used.endFollowing(other, as: otherKey, isFollowed: false) == false)
+        #expect(used.takeUnfollowed() == [otherKey])
+        #expect(used.noteReports(of: [otherKey], at: .seconds(3)) == false)
+    }
+
+    /// Method: a listing during an outage asks for it in vain.
+    @Test func `are followed as before if the remote does not answer`() {
+        var used = following()
+        used.noteListing(directory, at: .seconds(40))
         #expect(used.beginFollowing(directory, as: key) == true)
         #expect(used.endFollowing(directory, as: key, isFollowed: false) == false)
+        #expect(used.takeUnfollowed() == [])
+        #expect(used.noteReports(of: [key], at: .seconds(41)) == true)
+    }
+
+    /// Goal: a store that reports only the lowest followed directory shows new ones in the place of
+    /// those that are gone.
+    @Test func `are forgotten once they are gone, and a report of them is one of the next above`() {
+        var used = following()
+        let below = InodeNumber(rawValue: 6)
+        let belowKey = key.appending(FileName("below")!)
+        _ = used.note(below, at: .seconds(2))
+        list(below, as: belowKey, at: .seconds(2), &used)
+        #expect(used.noteReports(of: [belowKey], at: .seconds(10)) == true)
+        #expect(used.takeDue(at: .seconds(11)).due == [below])
+        used.noteGone(below, at: .seconds(11))
+        used.end(below, at: .seconds(11))
+        #expect(used.takeUnfollowed() == [belowKey])
+        #expect(used.takeDue(at: .seconds(12)).due == [directory])
+        used.noteGone(directory, at: .seconds(12))
+        used.end(directory, at: .seconds(12))
+        #expect(used.takeDue(at: .seconds(13)).due == [.root])
+        list(.root, as: .root, at: .seconds(13), &used)
+        used.end(.root, at: .seconds(13))
         #expect(used.takeUnfollowed() == [key])
-        #expect(used.noteReports(of: [key], at: .seconds(3)) == false)
+        #expect(used.takeDue(at: .seconds(31)).due == [])
+    }
+
+    @Test func `have no other one listed if they are gone without a report`() {
+        var used = following()
+        used.noteGone(directory, at: .seconds(20))
+        #expect(used.takeUnfollowed() == [key])
+        #expect(used.takeDue(at: .seconds(21)).due == [])
     }
 }

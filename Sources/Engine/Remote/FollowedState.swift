@@ -1,7 +1,9 @@
 /// The state of one directory according to the reports of the remote.
 struct FollowedState {
-    /// The key under which the remote follows it; nil if it does not.
-    var key: ObjectKey?
+    /// The key under which the remote follows it, or is asked to; nil if neither.
+    var key: ObjectKey? { didSet { if key != oldValue { isConfirmed = false } } }
+    /// Whether the remote has answered that it follows it.
+    var isConfirmed = false
     /// Whether the last listing shows all changes that were not reported after it.
     var isVouched = false
     /// When it is listed although nothing was reported.

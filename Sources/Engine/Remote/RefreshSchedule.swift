@@ -184,7 +184,7 @@ struct RefreshSchedule {
         return true
     }
 
-    /// Records the answer of the remote.
+    /// Records the answer of the remote. If it fails to answer, it follows what it followed before.
     ///
     /// - Returns: Whether the remote reports changes in the directory from now on.
     mutating func endFollowing(
@@ -195,10 +195,12 @@ struct RefreshSchedule {
             if isFollowed { unfollowed.append(key) }
             return false
         }
-        if !isFollowed {
+        if isFollowed {
+            use.followed.isConfirmed = true
+        } else if !use.followed.isConfirmed {
             unfollow(&use)
-            uses[directory] = use
         }
+        uses[directory] = use
         return isFollowed
     }
 
@@ -271,6 +273,27 @@ struct RefreshSchedule {
         running.formUnion(begun)
         nextDue = next
         return (begun, next)
+    }
+
+    /// Forgets a followed directory that is not on the remote any more. A report of a change in it may be the
+    /// only sign of a new one in its place, so the nearest one above that is followed is to be listed.
+    mutating func noteGone(_ directory: InodeNumber, at now: Duration) {
+        guard directory != .root, var use = uses[directory], let key = use.followed.key else {
+            return
+        }
+        // It may live on here.
+        if !use.isWatched { forgotten.append(directory) }
+        unfollow(&use)
+        uses[directory] = nil
+        guard use.followed.reportDue != nil else { return }
+        var ancestor = key.parent
+        while let place = ancestor {
+            if let directory = followed[place] {
+                uses[directory]?.followed.noteReport(at: now)
+                return
+            }
+            ancestor = place.parent
+        }
     }
 
     /// Records the end of a directory's refresh.

@@ -55,10 +55,18 @@ struct Refresher: Sendable {
     }
 
     private func refresh(_ directory: InodeNumber) async {
-        let isListed = try? store.read { try $0.inode(directory)?.isListed }
-        if isListed == true { await lister.refreshQuietly(directory) }
+        let known = try? store.read { database in
+            (
+                isListed: try database.inode(directory)?.isListed ?? false,
+                isOnRemote: try database.remoteKey(of: directory) != nil
+            )
+        }
+        if known?.isListed == true { await lister.refreshQuietly(directory) }
         let now = clock.uptime
-        schedule.uses.withLock { $0.end(directory, at: now) }
+        schedule.uses.withLock { uses in
+            if known?.isOnRemote == false { uses.noteGone(directory, at: now) }
+            uses.end(directory, at: now)
+        }
         // Another listing may start.
         schedule.signal.notify()
     }
