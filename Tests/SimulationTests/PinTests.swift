@@ -1,4 +1,5 @@
 import Simulation
+import Synchronization
 import Testing
 
 @testable import Engine
@@ -38,6 +39,28 @@ import Testing
             it.remote.setReachable(false)
             #expect(try await it.read("Photos/a") == Self.bytes)
             #expect(try await it.read("Photos/old/b") == Self.bytes)
+        }
+    }
+
+    /// Goal: a selection of a folder and a file in it is the folder.
+    @Test func `count once in a download of a folder and what is in it`() throws {
+        try Self.run(cacheFiles: 3, ["Photos/a", "Photos/old/b"]) { it in
+            _ = try await it.names(in: "Photos/old")
+            let inodes = [
+                try await it.find("Photos"), try await it.find("Photos/old"),
+                try await it.find("Photos/old/b"),
+            ]
+            let sums = Mutex<[PinSums]>([])
+            let outcome = try await it.engine.downloads.download(inodes) { sum in
+                sums.withLock { $0.append(sum) }
+            }
+            guard case .done(failures: []) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            let files = sums.withLock { $0.map(\.files).max() }
+            #expect(files == 2)
+            #expect(try it.status().localBytes == 2 * Self.space)
         }
     }
 

@@ -41,7 +41,10 @@ private actor ChangePages {
                 changes.map { ChangeEvent($0.change, $0.cursor) }
                 .filter { $0.isBelow(paths) }[...]
             silence = events.isEmpty ? silence + changes.count : 0
-            if silence >= Self.silenceMax { events = [ChangeEvent(cursor: end.description)] }
+            if silence >= Self.silenceMax {
+                silence = 0
+                events = [ChangeEvent(cursor: end.description)]
+            }
         }
         return events.removeFirst()
     }

@@ -30,6 +30,9 @@ package struct DownloadRequests: Sendable {
     package func download(
         _ inodes: [InodeNumber], report: @escaping @Sendable (PinSums) -> Void
     ) async throws(EngineError) -> Outcome {
+        let inodes = try completed { () throws(Blocked) in
+            try store.read { try $0.roots(of: inodes) }
+        }
         try await engine.pins.list(atAndBelow: inodes, report)
         let sums = try engine.pins.sums(atAndBelow: inodes)
         let bytesMax = try completed { () throws(Blocked) in

@@ -87,9 +87,10 @@ struct Pins: Sendable {
         try sums(of: PinWalk(try store.read { try $0.pinRoots(with: others) }), stepsMax: stepsMax)
     }
 
-    /// Returns the sums of all that is at and below some inodes, as far as it is known here.
+    /// Returns the sums of all that is at and below some inodes, as far as it is known here; each file
+    /// counts once, if one of them is below another one.
     func sums(atAndBelow inodes: [InodeNumber]) throws(Blocked) -> PinSums {
-        try sums(of: PinWalk(inodes), stepsMax: .max)
+        try sums(of: PinWalk(try store.read { try $0.roots(of: inodes) }), stepsMax: .max)
     }
 
     private func sums(of walk: PinWalk, stepsMax: Int) throws(Blocked) -> PinSums {

@@ -43,7 +43,12 @@ extension Database {
 
     /// Returns the pinned inodes and `others`, ascending, without those that are below another one.
     func pinRoots(with others: [InodeNumber] = []) throws -> [InodeNumber] {
-        let all = Set(try pins() + others)
+        try roots(of: try pins() + others)
+    }
+
+    /// Returns inodes, ascending, each once, without those that are below another one.
+    func roots(of inodes: [InodeNumber]) throws -> [InodeNumber] {
+        let all = Set(inodes)
         return try all.sorted().filter { inode in
             var (current, depth) = (inode, 0)
             while let parent = try dirent(of: current)?.parent, depth < Self.depthMax {

@@ -197,7 +197,7 @@ function ofStorage({ unstored, lostAndFound }) {
 /** Tries to send what is below a path at once, and tells what comes of it within a few seconds. */
 async function retry(mount, path) {
   const last = await mount.progress("sync", { paths: [path], timeout: 10 });
-  const failure = last.failed[0] ?? last.waiting?.[0];
+  const [failure] = last.failed;
   if (failure) throw new Error(failure.error.why);
   if (last.unreachable) throw new Error(last.unreachable.why);
   return last.timedOut ? "It is being sent." : "It is on the remote.";
