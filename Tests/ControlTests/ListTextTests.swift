@@ -20,6 +20,18 @@ struct ListTextTests {
         #expect(sent.line(isLong: false) == "uploading 100 %  film.mov")
     }
 
+    @Test func `a line tells what is pinned`() {
+        func text(_ state: ListItem.State, _ pin: ListItem.Pin) -> String {
+            var item = item("a", state)
+            item.pin = pin
+            return item.line(isLong: false)
+        }
+        #expect(text(.local, .itself) == "pinned           a")
+        #expect(text(.local, .inherited) == "pinned           a")
+        #expect(text(.remote, .inherited) == "remote, pinned   a")
+        #expect(text(.partial, .inherited) == "partial, pinned  a")
+    }
+
     @Test func `a long line has size and time, as a table`() throws {
         let utc = try #require(TimeZone(secondsFromGMT: 0))
         let time = Sample.start.formatted(

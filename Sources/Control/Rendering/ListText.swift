@@ -1,7 +1,7 @@
 package import FoundationEssentials
 
 extension ListItem {
-    /// The width of `uploading 100 %`.
+    /// The width of `uploading 100 %` and `partial, pinned`.
     private static let stateWidth = 15
     /// The width of `1023 MiB` and the like.
     private static let sizeWidth = 9
@@ -24,7 +24,10 @@ extension ListItem {
     }
 
     private var stateText: String {
-        percent.map { "\(state.rawValue) \($0) %" } ?? state.rawValue
+        if let percent { return "\(state.rawValue) \(percent) %" }
+        guard pin != nil else { return state.rawValue }
+        // All bytes of it are here, and stay.
+        return state == .local ? "pinned" : "\(state.rawValue), pinned"
     }
 
     private var sizeText: String {

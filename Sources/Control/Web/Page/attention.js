@@ -113,7 +113,7 @@ function ofRemote(remote) {
   return [{ key: "remote", kind: "remote", title: what[0], why: remote.message, remedy: what[1] }];
 }
 
-function ofDeletions({ counts, items }) {
+function ofDeletions({ counts, items, truncated }) {
   const onRemote = counts.held?.items ?? 0;
   const held = items.filter((item) => isHeld(item));
   const here = held.filter((item) => item.operation === "delete" && item.state === "dirty");
@@ -121,7 +121,11 @@ function ofDeletions({ counts, items }) {
   const parts = [];
   if (onRemote > 0) parts.push(`${count(onRemote, "deletion", "deletions")} on the remote`);
   const number = onRemote > 0 ? here.length : Math.max(here.length, 1);
-  if (here.length > 0) parts.push(`${count(number, "deletion", "deletions")} here`);
+  if (here.length > 0) {
+    // The report has the first items only.
+    const most = truncated ? "at least " : "";
+    parts.push(`${most}${count(number, "deletion", "deletions")} here`);
+  }
   return [
     {
       key: "held",
@@ -197,10 +201,12 @@ function ofStorage({ unstored, lostAndFound }) {
 /** Tries to send what is below a path at once, and tells what comes of it within a few seconds. */
 async function retry(mount, path) {
   const last = await mount.progress("sync", { paths: [path], timeout: 10 });
-  const [failure] = last.failed;
+  const failure = last.failed[0] ?? last.waiting?.find((item) => item.attempts > 0);
   if (failure) throw new Error(failure.error.why);
   if (last.unreachable) throw new Error(last.unreachable.why);
-  return last.timedOut ? "It is being sent." : "It is on the remote.";
+  if (!last.timedOut) return "It is on the remote.";
+  const [next] = last.waiting ?? [];
+  return next ? `Not on the remote yet: ${next.error.why}.` : "It is being sent.";
 }
 
 async function confirmDeletions(mount) {

@@ -72,9 +72,12 @@ async function sendNow(mount, paths, progress) {
     { paths, timeout: 20 },
     progress((step) => `Sending: ${count(step.pending, "item", "items")}, ${size(step.bytesPending)} left.`),
   );
-  const failure = last.failed[0] ?? last.waiting?.[0];
+  const failure = last.failed[0] ?? last.waiting?.find((item) => item.attempts > 0);
   if (failure) throw new Error(`${failure.path}: ${failure.error.why}`);
-  return "Everything of it is on the remote.";
+  if (last.unreachable) throw new Error(last.unreachable.why);
+  if (!last.timedOut) return "Everything of it is on the remote.";
+  const [next] = last.waiting ?? [];
+  return next ? `Not all of it is sent yet. ${next.path}: ${next.error.why}.` : "It is being sent.";
 }
 
 async function refresh(mount, paths, progress) {
