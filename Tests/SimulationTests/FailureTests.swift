@@ -24,6 +24,20 @@ struct FailureTests {
         }
     }
 
+    @Test func `refused credentials are tried at once when the network changes`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(.unauthorized)
+            try await it.write("a", [1])
+            try await it.wait(.seconds(300))
+            it.remote.refuse(nil)
+            #expect(try it.status().reachability.isUnauthorized)
+            it.engine.refreshes.noteNetworkChange()
+            try await it.wait(.milliseconds(600))
+            #expect(try !it.status().reachability.isUnauthorized)
+        }
+    }
+
     @Test func `a remote that refused the credentials and is gone then counts as unreachable`()
         throws
     {

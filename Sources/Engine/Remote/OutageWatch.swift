@@ -133,9 +133,11 @@ extension RemoteGate {
         }
     }
 
-    /// Has a lost remote probed at once, as the network of this machine has changed.
+    /// Has a lost remote, and refused credentials, probed at once, as the network of this machine has
+    /// changed.
     func noteNetworkChange() {
         _ = outage.hasten(at: clock.uptime)
+        networkChanges.notify()
     }
 
     /// Probes a lost remote at once, as a person asks for it. After a long outage this waits shortly for

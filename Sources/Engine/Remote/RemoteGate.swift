@@ -16,6 +16,9 @@ final class RemoteGate: ProviderWrapper {
     let reachability = Mutex<Reachability>(Reachability())
     /// Notified when the remote has refused the credentials.
     let pauseBell = Signal()
+    /// Notified when the network of this machine has changed: the gateway of the former one may have
+    /// refused the credentials.
+    let networkChanges = Signal()
     /// Inodes whose request was refused for its credentials and has not been retried.
     let refusals = Mutex<Set<InodeNumber>>([])
     let departure: ShutdownGrace
@@ -230,9 +233,13 @@ final class RemoteGate: ProviderWrapper {
             metadata: ["reason": "\(reachability.withLock(\.reason) ?? "")"])
         // These inodes did not cause the refusal.
         refusals.withLock { $0 = [] }
-        var backoff = Backoff(first: .seconds(5), longest: .seconds(60))
+        let first = Backoff(first: .seconds(5), longest: .seconds(60))
+        var backoff = first
         while isPaused, !Task.isCancelled {
-            try? await clock.sleep(until: clock.uptime + backoff.next(random))
+            let notifications = networkChanges.notifications
+            await networkChanges.wait(
+                after: notifications, until: clock.uptime + backoff.next(random), on: clock)
+            if networkChanges.notifications != notifications { backoff = first }
             await probeCredentials()
         }
     }
