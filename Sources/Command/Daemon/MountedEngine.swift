@@ -197,11 +197,16 @@ final class MountedEngine: MountService {
         let session = session
         let work = Task(executorPreference: pools.transfers) { [engine] in await engine.run() }
         let network = NetworkWatch(logger) { [engine] in engine.refreshes.noteNetworkChange() }
+        let notifier = DesktopNotifier(logger: logger).map { notifier in
+            Task(executorPreference: pools.transfers) { await notifier.run(self) }
+        }
         let served = await Result { try await onOwnThread { try session.run() } }
         // Before the engine ends, which may take seconds: the mount is gone, by whichever command.
         bare?.release()
         network?.end()
+        notifier?.cancel()
         work.cancel()
+        await notifier?.value
         await work.value
         await Self.end(pools, store)
         do {
