@@ -91,7 +91,9 @@ extension MountedEngine {
                 return AttentionItem(path: item.path, kind: .failure(reason: failure.why))
             }
             return failures
-                + status.conflicts.map { AttentionItem(path: $0.path, kind: .conflict) }
+                + status.conflicts.map {
+                    AttentionItem(path: $0.counterpart ?? $0.path, kind: .conflict)
+                }
         }
     }
 }

@@ -36,7 +36,7 @@ package struct DesktopNotification: Hashable, Sendable {
 
     /// - Parameter items: Not empty.
     package init(of items: [AttentionItem], in mountPoint: String) {
-        let conflicts = items.filter(\.isConflict).map(\.path.singleLine)
+        let conflicts = items.filter(\.isConflict).map(\.path.singleLine).sorted()
         let failures = items.compactMap { item -> String? in
             guard case .failure(let reason) = item.kind else { return nil }
             return "\(item.path.singleLine): \(reason.singleLine)"
