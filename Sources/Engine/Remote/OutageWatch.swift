@@ -18,6 +18,9 @@ final class OutageWatch: Sendable {
     let signal = Signal()
     /// Notified when the remote answers again.
     let recoveries = Signal()
+    /// Notified when the network of this machine has changed: the gateway of the former one may have
+    /// refused the credentials.
+    let networkChanges = Signal()
 
     init(deadlines: Deadlines) {
         self.deadlines = deadlines
@@ -137,7 +140,7 @@ extension RemoteGate {
     /// changed.
     func noteNetworkChange() {
         _ = outage.hasten(at: clock.uptime)
-        networkChanges.notify()
+        outage.networkChanges.notify()
     }
 
     /// Probes a lost remote at once, as a person asks for it. After a long outage this waits shortly for

@@ -16,9 +16,6 @@ final class RemoteGate: ProviderWrapper {
     let reachability = Mutex<Reachability>(Reachability())
     /// Notified when the remote has refused the credentials.
     let pauseBell = Signal()
-    /// Notified when the network of this machine has changed: the gateway of the former one may have
-    /// refused the credentials.
-    let networkChanges = Signal()
     /// Inodes whose request was refused for its credentials and has not been retried.
     let refusals = Mutex<Set<InodeNumber>>([])
     let departure: ShutdownGrace
@@ -236,10 +233,10 @@ final class RemoteGate: ProviderWrapper {
         let first = Backoff(first: .seconds(5), longest: .seconds(60))
         var backoff = first
         while isPaused, !Task.isCancelled {
-            let notifications = networkChanges.notifications
-            await networkChanges.wait(
+            let notifications = outage.networkChanges.notifications
+            await outage.networkChanges.wait(
                 after: notifications, until: clock.uptime + backoff.next(random), on: clock)
-            if networkChanges.notifications != notifications { backoff = first }
+            if outage.networkChanges.notifications != notifications { backoff = first }
             await probeCredentials()
         }
     }
