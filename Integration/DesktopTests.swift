@@ -52,16 +52,21 @@ extension MountedTests {
                     try desktop.outputSoFar.split(separator: "\n").filter { $0.hasPrefix("{") }
                         .map { try JSONDecoder().decode(Shown.self, from: Data($0.utf8)) }
                 }
-                try eventually("a notification") { try !shown().isEmpty }
+                // On a slow machine the burst may last for longer than the notification waits for it.
+                func told() throws -> Int {
+                    try shown().compactMap { Int($0.summary.prefix { $0.isNumber }) }.reduce(0, +)
+                }
+                try eventually("all conflicts are told of", within: .seconds(120)) {
+                    try told() == Self.names.count
+                }
                 let all = try shown()
-                #expect(all.count == 1)
+                #expect(all.count <= 2, "\(all)")
                 #expect(all[0].app == "Apus")
-                #expect(all[0].summary == "5 conflicts in mount")
-                let start = (1...3).map { "plan &lt;\($0)&gt; &amp; more.txt" }
-                    .joined(separator: ", ")
+                #expect(all[0].summary.contains(/conflicts? in mount$/), "\(all)")
                 #expect(
-                    all[0].body.hasPrefix("\(start) and 2 more: changed here and on the remote"),
-                    "\(all[0].body)")
+                    all[0].body.contains(
+                        /^plan &lt;\d&gt; &amp; more.txt.*: changed here and on the remote/),
+                    "\(all)")
             }
         }
 
