@@ -96,7 +96,7 @@ class Watched(Mount):
 
 
 class CacheWatch(threading.Thread):
-    """Samples the bytes that the state directory takes on the disk, every 100 ms."""
+    """Samples the bytes that local contents take on the disk, every 100 ms."""
 
     def __init__(self, directory):
         super().__init__(daemon=True)
