@@ -51,8 +51,8 @@ export class Changes {
           if (event.change) this.add(event);
         });
       } catch (error) {
-        // Those in between are not known any more.
-        if (error.status === 404) since = undefined;
+        // Those in between are not known any more; a mount that is away answers with 404, too.
+        if (error.problem?.what.startsWith("report the changes")) since = undefined;
       }
       if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, RECONNECT_DELAY));
     }
