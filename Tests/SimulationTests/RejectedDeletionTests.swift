@@ -160,6 +160,21 @@ import Testing
         }
     }
 
+    @Test func `here stay undone if the remote is listed before they are back`() throws {
+        try Self.run { it in
+            for name in Self.names.prefix(150) { try await it.unlink(name) }
+            try await it.wait(.seconds(10))
+            #expect(it.remotePaths.count == 200, "they are held")
+            // The listing comes between the undoing and the planning of each.
+            try it.engine.store.write { database in _ = try database.undoDeletions() }
+            try await it.refresh()
+            _ = try it.engine.confirmDeletions()
+            #expect(try await it.rest())
+            #expect(it.remotePaths.count == 200)
+            #expect(try await it.names(in: "").count == 200)
+        }
+    }
+
     @Test func `here of a tree bring back its folders, also empty ones`() throws {
         try Self.runTreeHere { it in
             let rejected = try await it.engine.deletions.reject()

@@ -56,7 +56,7 @@ extension Merge {
         if isHeld, observation == .gone { return }
         if isHeld { try enqueue([inode]) }
         if case .object(let object) = observation, let synced = try database.synced(inode),
-            isAgreed(object, record, synced)
+            isAgreed(object, record, synced), try !isReturning(record)
         {
             try keepMark(of: object, inode, synced)
             try database.setRemote(nil, of: inode)
@@ -71,6 +71,12 @@ extension Merge {
         }
         guard let state = try database.syncState(of: inode) else { return }
         try applyLocally(Planner.plan(state), state)
+    }
+
+    /// Whether an item deleted here appears here again: its observed object is to be accepted, also if it is the
+    /// agreed one, as of a deletion that was undone.
+    private func isReturning(_ record: InodeRecord) throws -> Bool {
+        try record.links == 0 && database.isObserved(record.id)
     }
 
     /// Stores the more precise etag of a known version.
@@ -201,7 +207,7 @@ extension Merge {
         record.hasMetadata = true
         try database.update(record, from: known.record)
         try database.setMetadata(synced, remoteModified: object.remoteModified, of: inode)
-        if known.isObserved { try database.setRemote(nil, of: inode) }
+        if known.isObserved, try !isReturning(record) { try database.setRemote(nil, of: inode) }
         changes.cacheChanges.append(.attributes(inode))
         return true
     }
