@@ -6,7 +6,7 @@ import Testing
 struct InvalidationQueueTests {
     private typealias Item = InvalidationQueue.Item
 
-    private var queue = InvalidationQueue(itemsMax: 3, senders: 2)
+    private var queue = InvalidationQueue(itemsMax: 3, senders: 2, spares: 1)
     private let file = Item.inode(InodeNumber(rawValue: 2))
     private let name = Item.name(FileName("name")!, parent: .root)
     private let other = Item.name(FileName("other")!, parent: .root)
@@ -95,11 +95,11 @@ struct InvalidationQueueTests {
     @Test
     mutating func `names of a directory wait for requests that wait for the network there`() {
         queue.open()
-        let first = queue.begin(waitingAt: [.root])
-        let second = queue.begin(waitingAt: [.root, InodeNumber(rawValue: 2)])
+        let first = begin([.root])
+        let second = begin([.root, InodeNumber(rawValue: 2)])
         add(name, expecting: .queued)
         // A later request does not delay them further.
-        let later = queue.begin(waitingAt: [.root])
+        let later = begin([.root])
         add(third, expecting: .start(sender: 0))
         next(0, expecting: third)
         next(0, after: third, expecting: nil)
@@ -119,7 +119,7 @@ struct InvalidationQueueTests {
     mutating func `a request that begins to wait in time holds back what is lined up`() {
         queue.open()
         add(name, expecting: .start(sender: 0))
-        let request = queue.begin(waitingAt: [.root])
+        let request = begin([.root])
         next(0, expecting: nil)
         end(request, expecting: 0)
         next(0, expecting: name)
@@ -130,10 +130,10 @@ struct InvalidationQueueTests {
     @Test
     mutating func `lanes that may get stuck leave one sender to the others`() {
         queue.open()
-        let first = (queue.begin(waitingAt: [.root]), queue.begin(waitingAt: [third.lane]))
+        let first = (begin([.root]), begin([third.lane]))
         add(name, expecting: .queued)
         add(third, expecting: .queued)
-        let second = (queue.begin(waitingAt: [.root]), queue.begin(waitingAt: [third.lane]))
+        let second = (begin([.root]), begin([third.lane]))
         end(first.0, expecting: 0)
         end(first.1, expecting: 1)
         next(0, expecting: name)
@@ -147,6 +147,43 @@ struct InvalidationQueueTests {
         next(1, after: third, expecting: nil)
         end(second.0, expecting: nil)
         next(0, after: name, expecting: nil)
+    }
+
+    /// Goal: also requests that begin to wait during the sending do not stop all invalidations.
+    @Test
+    mutating func `senders that got stuck are replaced while there are spare ones`() {
+        queue.open()
+        add(name, expecting: .start(sender: 0))
+        next(0, expecting: name)
+        add(third, expecting: .start(sender: 1))
+        next(1, expecting: third)
+        add(file, expecting: .queued)
+        let first = begin([.root, third.lane], expecting: 2)
+        next(2, expecting: file)
+        next(2, after: file, expecting: nil)
+        // No more than that, and those that are back are not replaced any more.
+        add(file, expecting: .start(sender: 2))
+        next(2, expecting: file)
+        let second = begin([file.lane])
+        add(.inode(InodeNumber(rawValue: 4)), expecting: .queued)
+        end(first, expecting: nil)
+        next(1, after: third, expecting: .inode(InodeNumber(rawValue: 4)))
+        next(0, after: name, expecting: nil)
+        next(1, after: .inode(InodeNumber(rawValue: 4)), expecting: nil)
+        end(second, expecting: nil)
+        next(2, after: file, expecting: nil)
+        add(name, expecting: .start(sender: 2))
+        add(third, expecting: .start(sender: 1))
+        add(file, expecting: .queued)
+    }
+
+    private mutating func begin(
+        _ inodes: [InodeNumber], expecting expected: Int? = nil,
+        at location: SourceLocation = #_sourceLocation
+    ) -> InvalidationQueue.Wait {
+        let (wait, sender) = queue.begin(waitingAt: inodes)
+        #expect(sender == expected, sourceLocation: location)
+        return wait
     }
 
     private mutating func expectRepeat(_ item: Item, _ expected: Bool) {

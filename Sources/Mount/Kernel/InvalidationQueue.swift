@@ -6,8 +6,8 @@ import Engine
 /// name, those in its directory; of an inode, those that read its bytes. So there is one lane for
 /// each directory or inode, sent by one thread at a time. A lane whose requests wait for the network
 /// is held back until these are answered. If later requests wait there by then, it is sent nevertheless
-/// and may get stuck until they are answered; one thread is kept for lanes in which no request waits. A
-/// request that begins to wait during the sending may get that one stuck, too.
+/// and may get stuck until they are answered; one thread is kept for lanes in which no request waits. If a
+/// request begins to wait during the sending and may get that thread stuck, a spare one takes its place.
 struct InvalidationQueue {
     enum Item: Hashable {
         case name(FileName, parent: InodeNumber)
@@ -48,6 +48,8 @@ struct InvalidationQueue {
         var wasHeld = false
         /// Whether a waiting request had it locked when its sending began.
         var mayBeStuck = false
+        /// Whether a request began to wait there since, so that a spare sender stands in.
+        var isReplaced = false
     }
 
     private let itemsMax: Int
@@ -58,16 +60,22 @@ struct InvalidationQueue {
     /// Those that have been sent before, and are sent a second time: see ``AnswerLedger``.
     private var repeats: Set<Item> = []
     private var idleSenders: [Int]
-    /// The senders that may be stuck, and how many may be at a time.
+    private var runningSenders = 0
+    /// The senders at a time, besides those that are replaced.
+    private let sendersMax: Int
+    private var replacedSenders = 0
+    /// The senders that were sent to lanes where they may be stuck, and how many may be at a time.
     private var stuckSenders = 0
     private let stuckSendersMax: Int
     private var waits: [InodeNumber: Set<UInt64>] = [:]
     private var nextWait: UInt64 = 0
     private var isOpen = false
 
-    init(itemsMax: Int, senders: Int) {
+    /// - Parameter spares: Further senders, which stand in for those that got stuck.
+    init(itemsMax: Int, senders: Int, spares: Int) {
         self.itemsMax = itemsMax
-        idleSenders = Array((0..<senders).reversed())
+        sendersMax = senders
+        idleSenders = Array((0..<senders + spares).reversed())
         stuckSendersMax = max(1, senders - 1)
     }
 
@@ -82,7 +90,7 @@ struct InvalidationQueue {
         queued = []
         repeats = []
         lanes = lanes.filter(\.value.isSending).mapValues { lane in
-            Lane(isSending: true, mayBeStuck: lane.mayBeStuck)
+            Lane(isSending: true, mayBeStuck: lane.mayBeStuck, isReplaced: lane.isReplaced)
         }
     }
 
@@ -124,13 +132,16 @@ struct InvalidationQueue {
             return item
         }
         idleSenders.append(sender)
+        runningSenders -= 1
         return nil
     }
 
     private mutating func endSending(_ lane: InodeNumber) {
         if lanes[lane]?.mayBeStuck == true { stuckSenders -= 1 }
+        if lanes[lane]?.isReplaced == true { replacedSenders -= 1 }
         lanes[lane]?.isSending = false
         lanes[lane]?.mayBeStuck = false
+        lanes[lane]?.isReplaced = false
         if lanes[lane]?.items.isEmpty == true { lanes[lane] = nil } else { line(up: lane) }
     }
 
@@ -140,10 +151,21 @@ struct InvalidationQueue {
     // MARK: Requests that wait for the network
 
     /// Records that a request with locks on these inodes waits for the network.
-    mutating func begin(waitingAt inodes: [InodeNumber]) -> Wait {
+    ///
+    /// - Returns: The wait, and a sender that the caller must start.
+    mutating func begin(waitingAt inodes: [InodeNumber]) -> (wait: Wait, sender: Int?) {
         nextWait += 1
-        for inode in inodes { waits[inode, default: []].insert(nextWait) }
-        return Wait(number: nextWait, inodes: inodes)
+        let replacedBefore = replacedSenders
+        for inode in inodes {
+            waits[inode, default: []].insert(nextWait)
+            guard let lane = lanes[inode], lane.isSending, !lane.mayBeStuck, !lane.isReplaced else {
+                continue
+            }
+            lanes[inode]?.isReplaced = true
+            replacedSenders += 1
+        }
+        let wait = Wait(number: nextWait, inodes: inodes)
+        return (wait, replacedSenders > replacedBefore ? startedSender : nil)
     }
 
     /// Records that a waiting request is answered.
@@ -177,6 +199,12 @@ struct InvalidationQueue {
 
     /// A sender that is needed and not running yet.
     private var startedSender: Int? {
-        mutating get { ready.isEmpty ? nil : idleSenders.popLast() }
+        mutating get {
+            guard !ready.isEmpty, runningSenders < sendersMax + replacedSenders,
+                let sender = idleSenders.popLast()
+            else { return nil }
+            runningSenders += 1
+            return sender
+        }
     }
 }

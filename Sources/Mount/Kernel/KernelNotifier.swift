@@ -15,6 +15,8 @@ import Synchronization
 /// epochs cannot do that: there the cache is stale until its ``CacheTimeouts`` pass.
 final class KernelNotifier: KernelCache {
     private static let sendersMax = 4
+    /// The threads for those that got stuck, each until a request is answered.
+    private static let sparesMax = 60
     private static let itemsMax = 1 << 16
 
     private let logger: Logger
@@ -32,8 +34,12 @@ final class KernelNotifier: KernelCache {
 
     init(logger: Logger) {
         self.logger = logger
-        queue = Mutex(InvalidationQueue(itemsMax: Self.itemsMax, senders: Self.sendersMax))
-        senders = (1...Self.sendersMax).map { DispatchQueue(label: "apus.kernel-notifier.\($0)") }
+        queue = Mutex(
+            InvalidationQueue(
+                itemsMax: Self.itemsMax, senders: Self.sendersMax, spares: Self.sparesMax))
+        senders = (1...Self.sendersMax + Self.sparesMax).map {
+            DispatchQueue(label: "apus.kernel-notifier.\($0)")
+        }
     }
 
     func invalidate(_ name: FileName, in parent: InodeNumber) {
@@ -69,7 +75,9 @@ final class KernelNotifier: KernelCache {
     ///
     /// - Parameter inodes: Those that the request may have locked in the kernel.
     func begin(waitingAt inodes: [InodeNumber]) -> InvalidationQueue.Wait {
-        queue.withLock { $0.begin(waitingAt: inodes) }
+        let (wait, sender) = queue.withLock { $0.begin(waitingAt: inodes) }
+        if let sender { start(sender) }
+        return wait
     }
 
     /// Sends what was held back for a request that is answered.
