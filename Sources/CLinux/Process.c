@@ -3,8 +3,12 @@
 #include "CLinux.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -85,6 +89,35 @@ static bool drop_capabilities(void) {
     return syscall(SYS_capset, &header, data) == 0;
 }
 
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+/// Denies sockets of all families, and io_uring, which can make them too. Other calls stay, as those that
+/// libraries need change with their versions.
+static bool deny_sockets(void) {
+#ifdef ARCHITECTURE
+    const unsigned int first_x32 = 0x40000000, io_uring_setup = 425;
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first_x32, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+#else
+    return false;
+#endif
+}
+
 static bool confine(const void *context) {
     const struct confinement *confinement = context;
     setsid();
@@ -96,12 +129,14 @@ static bool confine(const void *context) {
         !limit(RLIMIT_DATA, confinement->data_bytes_max))
         return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-    // A network without interfaces; users other than root need a user namespace for it, which not every
-    // system permits. Landlock then refuses TCP.
-    if (unshare(CLONE_NEWNET) != 0) (void)unshare(CLONE_NEWUSER | CLONE_NEWNET);
+    // A network without interfaces; users other than root need a user namespace for it. Not every system permits
+    // one, and not every system has filters: without either, the program is not started.
+    bool has_namespace = unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
     if (!drop_capabilities()) return false;
     const int restrict_self = 446;
-    return confinement->ruleset < 0 || syscall(restrict_self, confinement->ruleset, 0u) == 0;
+    if (confinement->ruleset >= 0 && syscall(restrict_self, confinement->ruleset, 0u) != 0)
+        return false;
+    return deny_sockets() || has_namespace;
 }
 
 int apus_start_confined(

@@ -56,6 +56,14 @@ struct ConfinementTests {
         #expect(try confined("/usr/bin/bash", "-c", connect) != 0)
     }
 
+    /// Goal: there is no network either if the system permits no network namespace.
+    @Test func `no socket can be made, of any family`() throws {
+        let make = { (family: String) in "import socket; socket.socket(socket.\(family))" }
+        #expect(try confined("/usr/bin/python3", "-c", "import socket") == 0)
+        #expect(try confined("/usr/bin/python3", "-c", make("AF_INET")) == 1)
+        #expect(try confined("/usr/bin/python3", "-c", make("AF_UNIX")) == 1)
+    }
+
     @Test func `no other descriptor is open`() throws {
         let number = dup(STDERR_FILENO)
         defer { close(number) }

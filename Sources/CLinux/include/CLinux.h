@@ -165,8 +165,8 @@ int apus_start_program(
     bool keeps_terminal, pid_t *child);
 
 /// Starts `path` as a child that handles untrusted data: its standard input is `channel`, a socket, and nothing
-/// else of ours is open. It has no network (if the system permits a network namespace), at most
-/// `data_bytes_max` of writable memory, and can neither write files, dump core nor gain privileges.
+/// else of ours is open. It has no network, at most `data_bytes_max` of writable memory, and can neither write
+/// files, dump core nor gain privileges.
 ///
 /// `ruleset` is Landlock's, or -1: it restricts the program before its first instruction. Otherwise as
 /// `apus_start_program`.
