@@ -29,9 +29,8 @@ final class BrowserLauncher: Sendable {
     }
 
     private static var opener: URL? {
-        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-        return folders.lazy.map { URL(filePath: "\($0)/xdg-open") }
-            .first { FileManager.default.isExecutableFile(atPath: $0.path(percentEncoded: false)) }
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        return ProgramPath.find("xdg-open", in: path).map { URL(filePath: $0) }
     }
 
     private static func makeRedirect(to url: String) throws -> URL {

@@ -1,4 +1,5 @@
 import Glibc
+import SystemCalls
 
 /// Checks the requirements of a mount on the machine before libfuse mounts.
 package enum Prerequisites {
@@ -28,10 +29,7 @@ package enum Prerequisites {
 
     package static func checkHelper(_ attempt: String) throws(MountError) {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
-        let directories = path.split(separator: ":") + ["/usr/bin", "/bin"]
-        guard !directories.contains(where: { access("\($0)/fusermount3", X_OK) == 0 }) else {
-            return
-        }
+        guard ProgramPath.find("fusermount3", in: "\(path):/usr/bin:/bin") == nil else { return }
         throw MountError(
             .helperMissing, attempt, reason: "fusermount3 is not installed",
             remedy: "install the package fuse3")

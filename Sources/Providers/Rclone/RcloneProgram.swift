@@ -1,5 +1,5 @@
-import Glibc
 import ProviderSupport
+import SystemCalls
 
 /// The path of the program, and the environment it is started with.
 struct RcloneProgram: Sendable {
@@ -13,17 +13,13 @@ struct RcloneProgram: Sendable {
     static func find(
         in environment: [String: String], named name: String = "rclone"
     ) throws(SourceError) -> RcloneProgram {
-        let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(
-            separator: ":")
-        for directory in directories where directory.hasPrefix("/") {
-            let path = "\(directory)/\(name)"
-            if access(path, X_OK) == 0 {
-                return RcloneProgram(path: path, environment: Self.kept(of: environment))
-            }
+        let directories = environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"
+        guard let path = ProgramPath.find(name, in: directories) else {
+            throw SourceError(
+                .unavailable, "there is no rclone program on the PATH",
+                remedy: "install rclone \(RcloneVersion.oldest) or later, see \(home)")
         }
-        throw SourceError(
-            .unavailable, "there is no rclone program on the PATH",
-            remedy: "install rclone \(RcloneVersion.oldest) or later, see \(home)")
+        return RcloneProgram(path: path, environment: kept(of: environment))
     }
 
     /// Adds credentials and address, which override the user's and appear on no command line.
