@@ -212,11 +212,8 @@ struct RefreshSchedule {
 
     /// Records that the remote does not follow a directory any more. If that was asked for again
     /// meanwhile, it is listed once more, as no reports may come.
-    ///
-    /// - Returns: Whether it is to be listed.
-    mutating func noteUnfollowed(_ key: ObjectKey, at now: Duration) -> Bool {
-        guard followed[key] != nil else { return false }
-        return noteReports(of: [key], at: now)
+    mutating func noteUnfollowed(_ key: ObjectKey, at now: Duration) {
+        _ = noteReports(of: [key], at: now)
     }
 
     /// From then on, nothing vouches for its last listing.

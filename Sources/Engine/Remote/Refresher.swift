@@ -43,7 +43,7 @@ struct Refresher: Sendable {
         for key in schedule.uses.withLock({ $0.takeUnfollowed() }) {
             gate.unfollow(key)
             let now = clock.uptime
-            _ = schedule.uses.withLock { $0.noteUnfollowed(key, at: now) }
+            schedule.uses.withLock { $0.noteUnfollowed(key, at: now) }
         }
     }
 
