@@ -4,27 +4,27 @@ import Glibc
 struct RunningProgram {
     /// The name of its executable file, without directories.
     let executable: String
-    /// The name of the script that an interpreter runs; nil for any other program.
+    /// The name of the script or module that an interpreter runs; nil for any other program.
     let script: String?
-
-    private static let interpreters = ["python", "perl", "ruby", "node", "bash", "dash", "gjs"]
 
     /// - Parameter thread: See ``Reply/thread``.
     /// - Returns: nil if the system does not tell, as of another user's processes.
     init?(_ thread: pid_t) {
         guard thread > 0, let executable = Self.executable(of: thread) else { return nil }
         self.executable = executable
-        let isInterpreter = Self.interpreters.contains(where: executable.hasPrefix)
-        script = isInterpreter ? Self.script(in: readText("/proc/\(thread)/cmdline") ?? "") : nil
+        script = Interpreter.named(executable).flatMap { interpreter in
+            Self.script(of: interpreter, in: readText("/proc/\(thread)/cmdline") ?? "")
+        }
     }
 
     /// The name by which a user knows it.
     var name: String { script ?? executable }
 
-    /// - Parameter text: The content of `/proc/PID/cmdline`: the arguments of an interpreter, each with a
-    ///   NUL at its end.
-    static func script(in text: String) -> String? {
-        let script = text.split(separator: "\0").dropFirst().first { !$0.hasPrefix("-") }
+    /// - Parameter text: The content of `/proc/PID/cmdline`: the name of the program and its arguments, each with
+    ///   a NUL at its end.
+    static func script(of interpreter: Interpreter, in text: String) -> String? {
+        let arguments = text.split(separator: "\0", omittingEmptySubsequences: false).dropLast()
+        let script = interpreter.script(in: arguments.dropFirst())
         return script?.split(separator: "/").last.map(String.init)
     }
 
