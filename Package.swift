@@ -215,7 +215,8 @@ let package = Package(
             dependencies: ["CVips", "Filters", "Rendering", "apus-image-worker"],
             swiftSettings: settings),
         .testTarget(
-            name: "ControlTests", dependencies: ["Control", "Meters", "Transport", "apus", log],
+            name: "ControlTests",
+            dependencies: ["Control", "Engine", "Meters", "Transport", "apus", log],
             swiftSettings: settings),
 
         // The real thing: `apus` as a process, a real mount, real programs.

@@ -11,45 +11,44 @@ import SystemCalls
 /// system starts, sends none. Source: Desktop Notifications Specification.
 struct DesktopNotifier: Sendable {
     private let sender: String
+    private let clock: any Clock
     private let logger: Logger
 
     /// The number of items that are looked at.
-    private static let itemsMax = 100
+    static let itemsMax = 100
     /// The time between two looks at the items, at least.
-    private static let pause: Duration = .seconds(1)
-    private static let sendLimit: Duration = .seconds(10)
+    static let pause: Duration = .seconds(1)
+    static let sendLimit: Duration = .seconds(10)
 
     /// - Returns: nil without a session bus or `notify-send`.
     init?(
-        _ environment: [String: String] = ProcessInfo.processInfo.environment, logger: Logger
+        _ environment: [String: String] = ProcessInfo.processInfo.environment,
+        clock: any Clock = SystemClock(), logger: Logger
     ) {
         let bus = environment["XDG_RUNTIME_DIR"].map { "\($0)/bus" }
         let hasBus =
             environment["DBUS_SESSION_BUS_ADDRESS"] != nil
             || bus.map(FileManager.default.fileExists(atPath:)) ?? false
-        let sender = (environment["PATH"] ?? "").split(separator: ":").lazy
-            .map { "\($0)/notify-send" }
-            .first(where: FileManager.default.isExecutableFile(atPath:))
+        let sender = ProgramPath.find("notify-send", in: environment["PATH"] ?? "")
         guard hasBus, let sender else { return nil }
-        (self.sender, self.logger) = (sender, logger)
+        (self.sender, self.clock, self.logger) = (sender, clock, logger)
     }
 
     /// Sends notifications until it is cancelled.
-    func run(_ mount: MountedEngine) async {
-        let clock = SystemClock()
+    func run(_ source: some AttentionSource) async {
         var bursts = AttentionBursts()
         while !Task.isCancelled {
-            let count = mount.engine.changeCount
-            if let items = try? await mount.attentionItems(max: Self.itemsMax) {
+            let count = source.changeCount
+            if let items = try? await source.attentionItems(max: Self.itemsMax) {
                 bursts.note(items, at: clock.uptime)
             }
             let items = bursts.take(at: clock.uptime)
             if !items.isEmpty {
-                await send(DesktopNotification(of: items, in: mount.options.mountPoint))
+                await send(DesktopNotification(of: items, in: source.mountPoint))
             }
-            try? await Task.sleep(for: Self.pause)
+            try? await clock.sleep(until: clock.uptime + Self.pause)
             let wait = bursts.due.map { max(.zero, $0 - clock.uptime) }
-            await mount.engine.waitForChange(after: count, within: wait)
+            await source.waitForChange(after: count, within: wait)
         }
     }
 
@@ -71,7 +70,7 @@ struct DesktopNotifier: Sendable {
         }
         await withTaskGroup { group in
             group.addTask { for await _ in ends {} }
-            group.addTask { try? await Task.sleep(for: Self.sendLimit) }
+            group.addTask { try? await clock.sleep(until: clock.uptime + Self.sendLimit) }
             await group.next()
             group.cancelAll()
         }
@@ -79,9 +78,27 @@ struct DesktopNotifier: Sendable {
     }
 }
 
-extension MountedEngine {
+/// A mount with items that wait for a person.
+protocol AttentionSource: Sendable {
+    var mountPoint: String { get }
+    /// Grows when the items may have changed.
+    var changeCount: UInt64 { get }
+
     /// Returns conflicts, and changes that are not tried again by themselves.
-    fileprivate func attentionItems(max: Int) async throws(ControlError) -> [AttentionItem] {
+    ///
+    /// - Parameter max: The number of pending changes, and of conflicts, that are looked at.
+    func attentionItems(max: Int) async throws -> [AttentionItem]
+
+    /// Returns once ``changeCount`` exceeds `count`, the task is cancelled, or `limit` has passed.
+    func waitForChange(after count: UInt64, within limit: Duration?) async
+}
+
+extension MountedEngine: AttentionSource {
+    var mountPoint: String { options.mountPoint }
+
+    var changeCount: UInt64 { engine.changeCount }
+
+    func attentionItems(max: Int) async throws -> [AttentionItem] {
         try await onEngine { () async throws(EngineError) in
             let status = try engine.status(below: .root, limit: max)
             let failures = status.items.compactMap { item -> AttentionItem? in
@@ -95,6 +112,10 @@ extension MountedEngine {
                     AttentionItem(path: $0.counterpart ?? $0.path, kind: .conflict)
                 }
         }
+    }
+
+    func waitForChange(after count: UInt64, within limit: Duration?) async {
+        await engine.waitForChange(after: count, within: limit)
     }
 }
 
