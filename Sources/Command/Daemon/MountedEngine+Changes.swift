@@ -14,18 +14,15 @@ extension MountedEngine {
 
 /// Reads changes as they are asked for, so that a slow reader makes no others wait in memory.
 private actor ChangePages {
-    /// The number of changes elsewhere after which the cursor is told, so that it does not become too old.
-    private static let silenceMax = 1_000
-
     private let mount: MountedEngine
-    private let paths: [String]
     private let since: String?
     private var cursor: HistoryCursor?
     private var events: ArraySlice<ChangeEvent> = []
-    private var silence = 0
+    private var selection: ChangeSelection
 
     init(of mount: MountedEngine, since: String?, below paths: [String]) {
-        (self.mount, self.since, self.paths) = (mount, since, paths)
+        (self.mount, self.since) = (mount, since)
+        selection = ChangeSelection(below: paths)
     }
 
     /// - Returns: nil once the task is cancelled.
@@ -37,14 +34,7 @@ private actor ChangePages {
             guard let last = changes.last else { return nil }
             end = last.cursor
             self.cursor = end
-            events =
-                changes.map { ChangeEvent($0.change, $0.cursor) }
-                .filter { $0.isBelow(paths) }[...]
-            silence = events.isEmpty ? silence + changes.count : 0
-            if silence >= Self.silenceMax {
-                silence = 0
-                events = [ChangeEvent(cursor: end.description)]
-            }
+            events = changes.compactMap { selection.take(ChangeEvent($0.change, $0.cursor)) }[...]
         }
         return events.removeFirst()
     }
