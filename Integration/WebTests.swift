@@ -177,58 +177,6 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(3)))
-        func `shows pending and failed items as they come, and retries them`() throws {
-            try MountedFolder.with(Self.refreshing) { remote in
-                try Files.makeDirectory(remote + "/closed")
-            } _: { folder in
-                try Files.forbidChanges(in: folder.remote("closed"))
-                defer { try? Files.allowChanges(in: folder.remote("closed")) }
-                try WebPage.with { page in
-                    try page.choose(folder)
-                    try page.open("closed")
-                    try page.await("Empty folder", in: "#tree")
-                    try Files.write(
-                        SeededRandom.bytes(50_000, seed: 2), to: folder.local("closed/x"))
-                    try page.await("closed/x", in: "#attention-list")
-                    try page.await("1 change to send", in: ".card[aria-pressed=true]")
-                    try page.await(state: "failed", of: "closed/x")
-
-                    try page.click("Retry", in: "#attention-list")
-                    try page.await("Retry closed/x: ", in: "#message[data-state=bad]")
-                    try Files.allowChanges(in: folder.remote("closed"))
-                    try page.click("Retry", in: "#attention-list")
-                    try page.await("Nothing", in: "#attention-list")
-                    try page.await("Everything is on the remote", in: ".card[aria-pressed=true]")
-                    try page.await(state: "local", of: "closed/x")
-                    #expect(Files.exists(folder.remote("closed/x")))
-                }
-            }
-        }
-
-        @Test(.timeLimit(.minutes(3)))
-        func `shows both versions of a conflict, and resolves it`() throws {
-            try MountedFolder.with(Self.refreshing) { remote in
-                try Files.write(Array("base".utf8), to: remote + "/plan.txt")
-            } _: { folder in
-                try makeConflict(folder)
-                try WebPage.with { page in
-                    try page.choose(folder)
-                    try page.await("plan.txt", in: "#attention-list")
-                    try page.await("1 conflict", in: ".card[aria-pressed=true]")
-                    try page.click("Compare", in: "#attention-list")
-                    try page.await("what I wrote", in: ".versions figure:nth-child(1)")
-                    try page.await("what they wrote", in: ".versions figure:nth-child(2)")
-                    try page.click("Keep mine", in: "#attention-list")
-                    try page.await("Kept mine as plan.txt", in: "#message")
-                    try page.await("Nothing", in: "#attention-list")
-                    try eventually("the version of this machine is on the remote") {
-                        try Files.read(folder.remote("plan.txt")) == Array("what I wrote".utf8)
-                    }
-                }
-            }
-        }
-
-        @Test(.timeLimit(.minutes(3)))
         func `shows held deletions, and brings them back`() throws {
             let names = (0..<120).map { String($0 + 1000) }
             try MountedFolder.with(Self.refreshing) { remote in
@@ -370,17 +318,6 @@ extension MountedTests {
             try server.wait().expectSuccess()
             #expect(
                 try Files.names(in: folder).sorted() == ["arguments", "seen", "xdg-open"])
-        }
-
-        private func makeConflict(_ folder: MountedFolder) throws {
-            let name = folder.local("plan.txt")
-            #expect(try Files.read(name) == Array("base".utf8))
-            let file = try OpenFile(name, O_RDWR)
-            try file.write(Array("what I wrote".utf8), at: 0)
-            try Files.replace(folder.remote("plan.txt"), with: Array("what they wrote".utf8))
-            try file.close()
-            try folder.sync()
-            try eventually("there is a conflict") { try folder.report().counts.conflicts == 1 }
         }
     }
 }

@@ -1,6 +1,5 @@
 import Control
 import Engine
-import Host
 import Synchronization
 
 // The downloads of the control API in terms of the engine.
@@ -26,22 +25,7 @@ extension MountedEngine {
 
     func download(_ paths: [String]) -> AsyncThrowingStream<DownloadProgress, any Error> {
         stream { report in
-            let clock = SystemClock()
-            let next = Mutex(clock.uptime + Self.reportInterval)
-            let last = Mutex(DownloadProgress())
-            let outcome = try await self.onEngine { () async throws(EngineError) in
-                try await self.engine.downloads.download(try await self.inodes(of: paths)) { sums in
-                    let progress = DownloadProgress(sums)
-                    last.withLock { $0 = progress }
-                    let now = clock.uptime
-                    let isDue = next.withLock { next in
-                        let isDue = now >= next
-                        if isDue { next = now + Self.reportInterval }
-                        return isDue
-                    }
-                    if isDue { report(progress) }
-                }
-            }
+            let (outcome, last) = try await self.download(paths, report)
             switch outcome {
             case .excess(let excess):
                 throw ControlError(
@@ -50,12 +34,32 @@ extension MountedEngine {
                         + HumanSize.format(excess.bytesMax),
                     remedy: "choose fewer files, or mount with a larger --cache-size")
             case .done(let failures):
-                var progress = last.withLock(\.self)
+                var progress = last
                 progress.failed = failures.map { .init($0) }
                 progress.isDone = true
                 report(progress)
             }
         }
+    }
+
+    /// Reports at intervals, also while a slow remote sends nothing: only so a client who has gone is found.
+    ///
+    /// - Returns: The outcome, and the last progress.
+    private func download(
+        _ paths: [String], _ report: @escaping @Sendable (DownloadProgress) -> Void
+    ) async throws -> (DownloadRequests.Outcome, DownloadProgress) {
+        let last = Mutex(DownloadProgress())
+        async let _: Void = {
+            while (try? await Task.sleep(for: Self.reportInterval)) != nil {
+                report(last.withLock(\.self))
+            }
+        }()
+        let outcome = try await onEngine { () async throws(EngineError) in
+            try await self.engine.downloads.download(try await self.inodes(of: paths)) { sums in
+                last.withLock { $0 = DownloadProgress(sums) }
+            }
+        }
+        return (outcome, last.withLock(\.self))
     }
 }
 

@@ -22,6 +22,8 @@ const ROWS_REST = 9;
 /** After this time they are looked at even if the report has not changed, as after a rename. */
 const ROWS_INTERVAL_MAX = 10_000;
 const RECONNECT_DELAY = 2_000;
+/** What takes longer can be stopped by a button. */
+const STOP_DELAY = 300;
 
 const find = (id) => document.getElementById(id);
 
@@ -183,14 +185,17 @@ async function run(label, work, button) {
   const message = find("message");
   const stop = new AbortController();
   const stopButton = element("button", { type: "button", click: () => stop.abort() }, "Stop");
-  const progress = (text) => ({
-    signal: stop.signal,
-    each: (step) => {
-      if (step.done) return;
-      setText(words, `${label}: ${text(step)}`);
-      if (!stopButton.isConnected) message.append(stopButton);
-    },
-  });
+  let offer;
+  const progress = (text) => {
+    // Also if no step arrives, as from a slow remote.
+    offer = setTimeout(() => message.append(stopButton), STOP_DELAY);
+    return {
+      signal: stop.signal,
+      each: (step) => {
+        if (!step.done) setText(words, `${label}: ${text(step)}`);
+      },
+    };
+  };
   const words = element("span", {}, `${label} …`);
   message.dataset.state = "busy";
   message.replaceChildren(words);
@@ -201,6 +206,7 @@ async function run(label, work, button) {
     words.textContent = `${label}: ${stop.signal.aborted ? "Stopped" : error.message}.`;
     message.dataset.state = stop.signal.aborted ? "good" : "bad";
   }
+  clearTimeout(offer);
   stopButton.remove();
   button.ariaBusy = null;
   refreshRows();
