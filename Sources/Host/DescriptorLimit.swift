@@ -19,8 +19,9 @@ package enum DescriptorLimit {
         return getrlimit(resource, &limit) == 0 ? limit.rlim_cur : 20
     }
 
-    /// The number of descriptors for content files: half of the limit, at most 4,096. The rest is
-    /// for connections, the database and directories; and reopening a file is cheap.
+    /// The number of descriptors for content files: half of the limit, at most 4,096, and half as
+    /// many that are about to be closed. The rest is for connections, the database and directories; and
+    /// reopening a file is cheap.
     static var forContent: Int { Int(min(current / 2, 4_096)) }
 
     private static var resource: __rlimit_resource_t { .init(RLIMIT_NOFILE.rawValue) }

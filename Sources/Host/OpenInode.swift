@@ -14,6 +14,8 @@ final class OpenInode: Sendable {
         /// ``PosixFile``s and calls that use this; changed under the lock of ``OpenInodes`` only.
         var users = 1
         var descriptor: Descriptor?
+        /// Its former descriptor, which is closed after an `fsync` unless the file is used before.
+        var leaving: Descriptor?
         /// The index among the inodes with a descriptor, see ``OpenInodes``.
         var position: Int?
         /// Whether the descriptor was used since the clock hand passed last.

@@ -9,7 +9,9 @@ import SystemCalls
 /// use. A clock hand selects it, skipping those used since its last round. Never closed are
 /// descriptors in use, that is while a caller holds a reference to the ``Descriptor``, and those of
 /// files without a name, which could not be reopened. A file with unsynchronised writes gets an
-/// `fsync` first, as the kernel may forget a failed write once no descriptor of the file is open.
+/// `fsync` first, as the kernel may forget a failed write once no descriptor of the file is open. No user
+/// of another file waits for that, see ``DescriptorCloser``; a use of the file itself meanwhile takes the
+/// descriptor back.
 ///
 /// No lock is held during a system call that may wait for the disk.
 final class OpenInodes: Sendable {
@@ -23,11 +25,19 @@ final class OpenInodes: Sendable {
     private let root: Descriptor
     private let capacity: Int
     private let state = Mutex(State())
+    let closer: DescriptorCloser
+    /// Called with the path of an idle file before its `fsync`.
+    private let willSynchronize: @Sendable (String) -> Void
 
-    init(root: Descriptor, capacity: Int) {
+    init(
+        root: Descriptor, capacity: Int,
+        willSynchronize: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         precondition(capacity > 0, "a file needs a descriptor to be used")
         self.root = root
         self.capacity = capacity
+        closer = DescriptorCloser(placesMax: max(1, capacity / 2))
+        self.willSynchronize = willSynchronize
     }
 
     // MARK: Users
@@ -60,14 +70,14 @@ final class OpenInodes: Sendable {
     /// Takes a user away; the last one closes the file.
     func release(_ inode: OpenInode) {
         // Closed after the lock is released: of a file without a name that takes its time.
-        let closing = state.withLock { state -> Descriptor? in
+        let closing = state.withLock { state -> [Descriptor] in
             let (isLast, path) = inode.state.withLock { inode in
                 inode.users -= 1
                 return (inode.users == 0, inode.location.path)
             }
-            guard isLast else { return nil }
+            guard isLast else { return [] }
             if state.byPath[path] === inode { state.byPath[path] = nil }
-            return state.takeDescriptor(of: inode)
+            return state.takeDescriptors(of: inode)
         }
         withExtendedLifetime(closing) {}
     }
@@ -111,11 +121,12 @@ final class OpenInodes: Sendable {
     /// The descriptor of a file, which stays open for as long as the caller holds it.
     func descriptor(of inode: OpenInode) throws(SystemError) -> Descriptor {
         while true {
-            let (open, path) = inode.state.withLock { inode in
+            let (open, leaving, path) = inode.state.withLock { inode in
                 inode.isRecent = true
-                return (inode.descriptor, inode.location.path)
+                return (inode.descriptor, inode.leaving, inode.location.path)
             }
             if let open { return open }
+            if let leaving { return keep(leaving, of: inode) }
             do throws(SystemError) {
                 let reopened = try Descriptor(opening: path, in: root, flags: O_RDWR)
                 let status = try reopened.status()
@@ -125,7 +136,8 @@ final class OpenInodes: Sendable {
             } catch {
                 // It may have been moved meanwhile, by a caller that had it opened for that.
                 let isUnchanged = inode.state.withLock { inode in
-                    inode.descriptor == nil && inode.location.path == path
+                    inode.descriptor == nil && inode.leaving == nil
+                        && inode.location.path == path
                 }
                 if isUnchanged { throw error }
             }
@@ -136,20 +148,52 @@ final class OpenInodes: Sendable {
     ///
     /// - Returns: The descriptor that the file has, which may have been opened by another thread.
     private func keep(_ descriptor: Descriptor, of inode: OpenInode) -> Descriptor {
-        let (kept, closing) = state.withLock { state in
-            let kept = inode.state.withLock { inode in
+        let (kept, areTooMany) = state.withLock { state in
+            let (kept, isNew) = inode.state.withLock { inode in
+                let isNew = inode.descriptor == nil
                 let kept = inode.descriptor ?? descriptor
                 inode.descriptor = kept
-                return kept
+                inode.leaving = nil
+                return (kept, isNew)
             }
-            if kept === descriptor { state.append(inode) }
-            return (kept, state.closable.count > capacity ? state.takeIdle() : nil)
+            if isNew { state.append(inode) }
+            return (kept, state.closable.count > capacity)
         }
-        if let closing, closing.isUnsynchronized {
-            // The inode keeps a failure for the next `fsync` of its users.
-            try? closing.inode.synchronize(closing.descriptor, after: .max)
-        }
+        if areTooMany { closeIdle() }
         return kept
+    }
+
+    /// Closes up to two idle descriptors if there are too many: one more than was opened, as there may have
+    /// been no place for earlier ones.
+    private func closeIdle() {
+        for _ in 0..<2 {
+            let hasPlace = closer.takePlace()
+            let closing = state.withLock { state in
+                state.closable.count > capacity
+                    ? state.takeIdle(orUnsynchronized: hasPlace) : nil
+            }
+            if let closing, closing.isUnsynchronized {
+                closer.run { self.synchronizeLeaving(closing.inode) }
+            } else if hasPlace {
+                closer.givePlaceBack()
+            }
+            if closing == nil { return }
+        }
+    }
+
+    private func synchronizeLeaving(_ inode: OpenInode) {
+        let (leaving, path) = inode.state.withLock { ($0.leaving, $0.location.path) }
+        // Otherwise a user has taken it back.
+        if let leaving {
+            willSynchronize(path)
+            // The inode keeps a failure for the next `fsync` of its users.
+            try? inode.synchronize(leaving, after: .max)
+            inode.state.withLock { inode in
+                if inode.leaving === leaving { inode.leaving = nil }
+            }
+        }
+        closer.givePlaceBack()
+        closeIdle()
     }
 }
 
@@ -167,23 +211,27 @@ extension OpenInodes.State {
         last.state.withLock { $0.position = position }
     }
 
-    mutating func takeDescriptor(of inode: OpenInode) -> Descriptor? {
-        let (descriptor, position) = inode.state.withLock { state in
-            defer { state.descriptor = nil }
-            return (state.descriptor, state.position)
+    mutating func takeDescriptors(of inode: OpenInode) -> [Descriptor] {
+        let (descriptors, position) = inode.state.withLock { state in
+            defer { (state.descriptor, state.leaving) = (nil, nil) }
+            return ([state.descriptor, state.leaving].compactMap(\.self), state.position)
         }
         if let position { removeFromClosable(at: position) }
-        return descriptor
+        return descriptors
     }
 
     /// Takes the descriptor of an idle file; nil if all are in use.
-    mutating func takeIdle() -> (inode: OpenInode, descriptor: Descriptor, isUnsynchronized: Bool)?
-    {
+    ///
+    /// - Parameter mayLeave: Whether it may be one of a file with unsynchronised writes, which keeps it as
+    ///   ``OpenInode/State/leaving``.
+    mutating func takeIdle(
+        orUnsynchronized mayLeave: Bool
+    ) -> (inode: OpenInode, descriptor: Descriptor, isUnsynchronized: Bool)? {
         // The first round may do no more than forget recent uses.
         for _ in 0..<2 * closable.count where !closable.isEmpty {
             hand = hand < closable.count ? hand : 0
             let inode = closable[hand]
-            switch inode.state.withLock({ $0.takeIfIdle() }) {
+            switch inode.state.withLock({ $0.takeIfIdle(orUnsynchronized: mayLeave) }) {
             case .inUse: hand += 1
             case .unlinked: removeFromClosable(at: hand)
             case .idle(let descriptor, let isUnsynchronized):
@@ -201,15 +249,18 @@ extension OpenInode.State {
         case idle(Descriptor, isUnsynchronized: Bool)
     }
 
-    mutating func takeIfIdle() -> Use {
+    mutating func takeIfIdle(orUnsynchronized mayLeave: Bool) -> Use {
         let wasRecent = isRecent
         isRecent = false
-        guard !wasRecent, isKnownUniquelyReferenced(&descriptor), let idle = descriptor else {
+        guard !wasRecent, mayLeave || !isUnsynchronized, isKnownUniquelyReferenced(&descriptor),
+            let idle = descriptor
+        else {
             return .inUse
         }
         // A file that does not tell is left open too.
         guard let status = try? idle.status(), status.st_nlink > 0 else { return .unlinked }
         descriptor = nil
+        if isUnsynchronized { leaving = idle }
         return .idle(idle, isUnsynchronized: isUnsynchronized)
     }
 }

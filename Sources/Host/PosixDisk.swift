@@ -46,15 +46,20 @@ package final class PosixDisk: Disk {
     ///     copies.
     ///   - copies: How clones are copied.
     ///   - descriptorsMax: How many idle files keep their descriptor.
+    ///   - willSynchronize: Called with the path of an idle file before the `fsync` after which its
+    ///     descriptor is closed.
     init(
         directory path: String, sharesBytes: Bool = true, copies: SparseCopy = SparseCopy(),
-        descriptorsMax: Int = DescriptorLimit.forContent, isReadOnly: Bool = false
+        descriptorsMax: Int = DescriptorLimit.forContent, isReadOnly: Bool = false,
+        willSynchronize: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(DiskError) {
         let directory = try DiskError.reporting(
             "open the directory \"\(path)\"", Descriptor(directory: path))
         if !isReadOnly { try Self.emptyWorkshop(in: directory) }
         root = Root(
-            directory: directory, open: OpenInodes(root: directory, capacity: descriptorsMax),
+            directory: directory,
+            open: OpenInodes(
+                root: directory, capacity: descriptorsMax, willSynchronize: willSynchronize),
             hasLeases: !isReadOnly && Self.hasLeases(in: directory))
         self.copies = copies
         guard !isReadOnly else {
@@ -81,6 +86,11 @@ package final class PosixDisk: Disk {
             throw DiskError(error, attempt: "open \"\(path)\"")
         }
     }
+
+    package func awaitDescriptors() { root.open.closer.awaitPlace() }
+
+    /// Waits until no idle file is being synchronised.
+    func awaitIdleFiles() { root.open.closer.awaitEnd() }
 
     package func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile {
         if let clone = try share(file, to: path) { return clone }

@@ -41,6 +41,7 @@ import Testing
             try file.write([1], at: 1)
             try file.synchronize()
         }
+        disk.awaitIdleFiles()
         #expect(descriptorCount == 3)
         #expect(try files.map { try $0.status().size } == Array(repeating: 2, count: 40))
     }
@@ -117,6 +118,7 @@ import Testing
             state.isUnsynchronized = true
         }
         _ = try add("b")
+        inodes.closer.awaitEnd()
 
         #expect(inode.state.withLock(\.failures) == 1)
         let whole = try inodes.descriptor(of: inode)
@@ -124,6 +126,68 @@ import Testing
         #expect(throws: SystemError.self) { try inode.synchronize(whole, after: 0) }
         // A later user sees no failure, as with a descriptor of its own.
         try inode.synchronize(whole, after: 1)
+    }
+
+    /// A disk whose `fsync` of one idle file does not end before ``end()``.
+    private final class HangingDisk: Sendable {
+        let disk: PosixDisk
+        private let hang = Monitor((isEnded: false, count: 0))
+
+        init(directory: String, descriptorsMax: Int) throws {
+            let hang = hang
+            disk = try PosixDisk(
+                directory: directory, descriptorsMax: descriptorsMax,
+                willSynchronize: { path in
+                    guard path == DescriptorTests.path(0).description else { return }
+                    hang.update { $0.count += 1 }
+                    hang.wait { $0.isEnded ? () : nil }
+                })
+        }
+
+        func awaitHang() { hang.wait { $0.count > 0 ? () : nil } }
+
+        func end() { hang.update { $0.isEnded = true } }
+    }
+
+    /// Method: if an open waited for the `fsync`, it would wait for ever.
+    @Test(.timeLimit(.minutes(1)))
+    func `an open does not wait for the fsync of another file`() throws {
+        let hanging = try HangingDisk(directory: directory.path, descriptorsMax: 2)
+        let disk = hanging.disk
+        let first = try disk.open(Self.path(0))
+        try first.write([7], at: 0)
+        let others = try (1..<10).map { try disk.open(Self.path($0)) }
+        hanging.awaitHang()
+        for (number, other) in others.enumerated() {
+            try other.write([UInt8(number)], at: 0)
+            #expect(try other.read(1, at: 0) == [UInt8(number)])
+        }
+        // Nor does the file itself.
+        #expect(try first.read(1, at: 0) == [7])
+        try first.write([8], at: 0)
+        hanging.end()
+        try first.synchronize()
+        disk.awaitIdleFiles()
+        #expect(try first.read(1, at: 0) == [8])
+        _ = try others.map { try $0.status() }
+        disk.awaitIdleFiles()
+        #expect(descriptorCount <= 3, "none is open for longer than necessary")
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a file that is used while its descriptor is about to be closed keeps it`() throws {
+        let hanging = try HangingDisk(directory: directory.path, descriptorsMax: 1)
+        let first = try hanging.disk.open(Self.path(0))
+        try first.write([7], at: 0)
+        let before = try #require(try first.openDescriptor()).rawValue
+        let second = try hanging.disk.open(Self.path(1))
+        _ = try second.status()
+        hanging.awaitHang()
+        let after = try #require(try first.openDescriptor())
+        #expect(after.rawValue == before)
+        hanging.end()
+        hanging.disk.awaitIdleFiles()
+        #expect(try first.read(1, at: 0) == [7])
     }
 
     @Test func `threads that use, move and remove many files meet their own bytes`() async throws {

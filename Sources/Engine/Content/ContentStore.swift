@@ -20,6 +20,7 @@ struct ContentStore: Sendable {
     func retain(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
         // Others should not wait for that, as they do during ``load(_:)``.
         if durability.isEvictionUnsynced(inode) { try durability.keepEvictionsSafe() }
+        if files.existing(inode) == nil { disk.awaitDescriptors() }
         return try files.retain(inode) { () throws(Blocked) in try load(inode) }
     }
 

@@ -6,6 +6,10 @@ package protocol Disk: Sendable {
     /// together with its parent directories. POSIX: `open` with `O_RDWR | O_CREAT`.
     func open(_ path: DiskPath) throws(DiskError) -> any DiskFile
 
+    /// Waits while many descriptors of written files are about to be closed, so that further files can be
+    /// opened. The caller holds no lock: the disk has to store the bytes of these files first.
+    func awaitDescriptors()
+
     /// Makes a new file at `path` with the present bytes of `file`, replacing an existing one.
     ///
     /// Shares the bytes if the file system can (`FICLONE`), otherwise copies them with their holes.
@@ -116,6 +120,10 @@ package protocol DiskFile: AnyObject, Sendable {
     ///
     /// - Returns: nil if the file system cannot tell.
     func isOpenElsewhere() -> Bool?
+}
+
+extension Disk {
+    package func awaitDescriptors() {}
 }
 
 extension DiskFile {
