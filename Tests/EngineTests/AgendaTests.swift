@@ -376,7 +376,11 @@ struct AgendaTests {
         // Of these, only the third one is held according to the database.
         #expect([agenda.next(), agenda.next()] == [.start(first), .start(second)])
         #expect(agenda.next() == .wait(until: nil))
-        try store.write { try $0.releaseHeld(due: agenda.due()) }
+        try store.write { database in
+            try database.noteConfirmation()
+            _ = try database.releaseConfirmed(
+                after: InodeNumber(rawValue: 0), limit: 10, due: agenda.due())
+        }
         #expect(agenda.next() == .start(third))
     }
 

@@ -51,7 +51,7 @@ import Testing
             // What is put back there is released, and the rest goes once it is confirmed.
             try it.remote.otherClientWrites(Scenario.key("f145"), Self.bytes("f145"))
             try await it.refresh()
-            _ = try it.engine.confirmDeletions()
+            _ = try await it.engine.confirmDeletions()
             #expect(try await it.rest())
             #expect(try await it.names(in: "").count == 191)
             #expect(try await it.read("f145") == Self.bytes("f145"))
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...20)
+    @Test(arguments: 1...40)
     func `here of a tree stay undone, wherever the process dies`(step: Int) throws {
         try Self.runTreeHere { it in
             it.mount.life.dieBeforeStep(step)
@@ -202,7 +202,9 @@ import Testing
     private static func runTreeHere(
         _ body: @escaping @Sendable (Scenario) async throws -> Void
     ) throws {
-        try Scenario.run { remote in
+        var settings = SimulatedMountSettings()
+        settings.engine.mergedEntriesMax = 7
+        try Scenario.run(settings: settings) { remote in
             for folder in ["d", "d/e", "d/e/g", "d/empty"] {
                 try remote.otherClientMakesDirectory(Scenario.key(folder))
             }

@@ -195,7 +195,7 @@ extension MountedEngine {
 
     func confirmDeletions() async throws(ControlError) -> DeletionsReport {
         try await onEngine { () async throws(EngineError) in
-            let confirmed = try engine.confirmDeletions()
+            let confirmed = try await engine.confirmDeletions()
             // The names are gone when the command returns, unless there are very many.
             if confirmed.here.items > 0 {
                 try await engine.deletions.awaitConfirmed(within: .seconds(5))

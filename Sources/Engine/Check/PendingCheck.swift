@@ -7,7 +7,7 @@ struct PendingCheck: CheckStep {
     private static let tables: [(name: String, kind: CheckFinding.Kind)] = [
         ("remote", .remote), ("pending", .pending), ("intents", .intent),
         ("conflicts", .conflict), ("xattrs", .value), ("discarded", .content),
-        ("pins", .value), ("excluded", .pending),
+        ("pins", .value), ("excluded", .pending), ("held_listings", .pending),
     ]
 
     func run() throws {

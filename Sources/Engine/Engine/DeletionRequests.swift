@@ -31,7 +31,11 @@ package struct DeletionRequests: Sendable {
     /// If the process dies meanwhile, the rest stays held.
     package func reject() async throws(EngineError) -> RejectedDeletions {
         var rejected = RejectedDeletions()
-        rejected.broughtBack = try completed(do: hold.rejectLocal())
+        do throws(Blocked) {
+            rejected.broughtBack = try await hold.rejectLocal()
+        } catch {
+            throw error.failure
+        }
         var walk = RejectionWalk()
         var isMore = true
         while isMore {

@@ -235,8 +235,10 @@ extension Engine {
     ///
     /// - Returns: The items deleted on the remote that are now removed here, and the number of
     ///   items deleted here that are now deleted on the remote.
-    package func confirmDeletions() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
-        try remote.deletions.confirm()
+    package func confirmDeletions() async throws(EngineError) -> (
+        here: HeldDeletions, onRemote: Int
+    ) {
+        try await remote.deletions.confirm()
     }
 
     /// Returns the remote deletions at or below an inode that wait for a confirmation.

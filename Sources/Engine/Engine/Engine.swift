@@ -93,6 +93,9 @@ package final class Engine: Sendable {
                 group.addTask(on: pools.upkeep) { [local] in
                     await local.sweep.run()
                 }
+                group.addTask(on: pools.upkeep) { [remote] in
+                    await remote.deletions.run()
+                }
                 group.addTask { [transfer] in await transfer.synchroniser.run() }
                 group.addTask { [remote] in await remote.lister.run() }
                 group.addTask { [transfer] in await transfer.downloader.run() }

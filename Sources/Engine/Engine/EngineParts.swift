@@ -105,7 +105,8 @@ struct RemoteParts: Sendable {
         offline = OfflinePolicy(configuration: configuration, clock: clock, gate: gate)
         answers = OutdatedAnswers(store: store, activity: activity, agenda: agenda)
         deletions = DeletionHold(
-            store: store, clock: clock, agenda: agenda, removalsMax: configuration.removalsMax)
+            store: store, clock: clock, agenda: agenda, removalsMax: configuration.removalsMax,
+            changesMax: configuration.mergedEntriesMax)
         merger = Merger(
             store: store,
             context: Merge.Context(

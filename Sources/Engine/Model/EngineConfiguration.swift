@@ -67,7 +67,8 @@ package struct EngineConfiguration: Sendable {
     /// The number of files of one eviction from which on their bytes are removed from the disk in the
     /// background, which may take many seconds.
     package var evictedAtOnceMax = 1_024
-    /// Limit of the objects of a listing that one transaction merges, which other writers wait for.
+    /// Limit of the objects of a listing that one transaction merges, and of the deletions that one records,
+    /// releases or undoes, which other writers wait for.
     package var mergedEntriesMax = 500
     /// Time allowed at shutdown for requests in progress that cannot be cancelled.
     package var shutdownGrace: Duration = .seconds(10)

@@ -68,6 +68,11 @@ struct DeletionGuard {
         onRemote.note(inode, at: now)
     }
 
+    /// Records deletions on the remote.
+    mutating func noteRemote(_ inodes: [InodeNumber], at now: Duration) {
+        for inode in inodes { noteRemote(inode, at: now) }
+    }
+
     /// Returns whether to hold the latest remote deletions until the user confirms them.
     ///
     /// - Parameter countKnown: The number of known items, deleted ones included.

@@ -7,13 +7,16 @@ final class DeletionHold: Sendable {
     private let clock: any Clock
     private let agenda: Agenda
     private let removalsMax: Int
+    /// The deletions that one transaction releases, undoes or makes due.
+    private let changesMax: Int
     let guardian = Mutex(DeletionGuard())
 
-    init(store: Store, clock: any Clock, agenda: Agenda, removalsMax: Int) {
+    init(store: Store, clock: any Clock, agenda: Agenda, removalsMax: Int, changesMax: Int) {
         self.store = store
         self.clock = clock
         self.agenda = agenda
         self.removalsMax = removalsMax
+        self.changesMax = changesMax
     }
 
     /// Counts a locally deleted item that is still on the remote.
@@ -58,47 +61,108 @@ final class DeletionHold: Sendable {
         return .again(after: delay)
     }
 
-    /// Counts the deletions that are unsent when the process starts as one burst.
+    /// Counts the deletions that are unsent when the process starts as one burst. Continues to undo them if
+    /// the process before has begun that: none may be sent meanwhile.
     func recover() throws(Blocked) {
-        let count = try store.read { try $0.pendingDeletionCount() }
+        if try store.read({ try $0.isUndoingDeletions() }) {
+            var last = InodeNumber(rawValue: 0)
+            while try undoSome(after: &last) {}
+            try endUndoing()
+        }
+        let count = try store.read { database in
+            // Upon a clean end there are none, and to look for them takes long if much is pending.
+            try database.totals().deletions == 0 ? 0 : database.pendingDeletionCount()
+        }
         guardian.withLock { $0.noteLocal(count, at: clock.uptime) }
     }
 
-    /// Releases the held deletions of both sides.
+    /// Carries out the rest of a confirmation in which the process before has ended.
+    func run() async {
+        while !Task.isCancelled {
+            if (try? await releaseConfirmed()) != nil { return }
+            try? await clock.sleep(until: clock.uptime + .seconds(30))
+        }
+    }
+
+    // MARK: Decisions of users
+
+    /// Releases the held deletions of both sides. If the process dies meanwhile, the next one releases the
+    /// rest of those of the remote.
     ///
     /// - Returns: The remote deletions now applied locally, and the number of local deletions now
     ///   sent.
-    func confirm() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
+    func confirm() async throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
         do throws(Blocked) {
-            let here = try store.read { try $0.heldDeletions(below: .root) }
-            let waiting = try store.write { database in
-                try database.releaseHeld(due: agenda.due())
-                let waiting = try database.enqueueDeletions(due: agenda.due())
+            // First, so that none is confirmed that is not counted.
+            try store.write { database in
+                try database.noteConfirmation()
                 // Before the commit, after which the deletions may be planned at any time.
                 guardian.withLock { $0.confirm() }
-                return waiting
             }
-            agenda.notify()
-            return (here, waiting)
+            let here = try store.read { try $0.heldDeletions(below: .root) }
+            try await releaseConfirmed()
+            return (here, try await enqueueDeletions())
         } catch {
             throw error.failure
         }
     }
 
-    /// Undoes the local deletions that are held: the remote's items appear here again.
+    private func releaseConfirmed() async throws(Blocked) {
+        var last: InodeNumber? = InodeNumber(rawValue: 0)
+        while let released = last {
+            last = try store.write {
+                try $0.releaseConfirmed(after: released, limit: changesMax, due: agenda.due())
+            }
+            agenda.notify()
+            await Task.yield()
+        }
+    }
+
+    /// - Returns: The number of deletions.
+    private func enqueueDeletions() async throws(Blocked) -> Int {
+        var (count, last) = (0, InodeNumber(rawValue: 0))
+        while true {
+            let enqueued = try store.write {
+                try $0.enqueueDeletions(after: last, limit: changesMax, due: agenda.due())
+            }
+            guard let enqueued else { return count }
+            (count, last) = (count + enqueued.count, enqueued.last)
+            agenda.notify()
+            await Task.yield()
+        }
+    }
+
+    /// Undoes the local deletions that are held: the remote's items appear here again. If the process dies
+    /// meanwhile, the next one undoes the rest.
     ///
     /// - Returns: Their number.
-    func rejectLocal() throws(Blocked) -> Int {
+    func rejectLocal() async throws(Blocked) -> Int {
         guard try due() != nil, guardian.withLock(\.isLocalSuspicious) else { return 0 }
-        let count = try store.write { database in
-            let count = try database.undoDeletions()
-            _ = try database.enqueueDeletions(due: agenda.due())
-            // Before the commit, after which the others may be planned at any time.
-            guardian.withLock { $0.confirm() }
-            return count
-        }
-        agenda.notify()
+        let count = try store.read { try $0.undoableDeletionCount() }
+        try store.write { try $0.setUndoingDeletions(true) }
+        var last = InodeNumber(rawValue: 0)
+        while try undoSome(after: &last) { await Task.yield() }
+        try endUndoing()
+        _ = try await enqueueDeletions()
         return count
+    }
+
+    /// - Returns: Whether there may be more.
+    private func undoSome(after last: inout InodeNumber) throws(Blocked) -> Bool {
+        let undone = try store.write { [last] in
+            try $0.undoDeletions(after: last, limit: changesMax)
+        }
+        guard let undone else { return false }
+        last = undone
+        return true
+    }
+
+    private func endUndoing() throws(Blocked) {
+        try store.write { database in
+            try database.setUndoingDeletions(false)
+            // Before the commit, after which those that cannot be undone may be sent at any time.
+            guardian.withLock { $0.confirm() }
+        }
     }
 
     /// Returns the remote deletions at or below an inode that await confirmation.

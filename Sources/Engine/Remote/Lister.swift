@@ -144,7 +144,7 @@ struct Lister: Sendable {
             }
             throw error
         }
-        hasNews = try finish(listing) || hasNews
+        hasNews = try await finish(listing) || hasNews
         return (hasNews, !activity.isAnyTouched(watch))
     }
 
@@ -193,20 +193,21 @@ struct Lister: Sendable {
     /// Merges the end of a complete listing.
     ///
     /// - Returns: Whether anything differed from the known state.
-    private func finish(_ listing: ListingMerge) throws -> Bool {
+    private func finish(_ listing: ListingMerge) async throws -> Bool {
         let compared = try merger.compare { try $0.end(of: listing) }
         guard var end = compared else { throw try outdated(listing) }
-        var last: FileName?
-        if !listing.isOfUnknown {
-            repeat {
-                let (missing, next) = try merger.compare {
-                    try $0.missing(in: listing, after: last)
-                }
-                end.missing += missing
-                last = next
-            } while last != nil
+        var areManyMissing = false
+        let missing = MissingNames(
+            listing: listing, merger: merger, clock: clock,
+            recordedMax: configuration.mergedEntriesMax)
+        if let few = try missing.few(isFirst: end.isFirst) {
+            end.missing = few
+        } else if !end.isFirst {
+            areManyMissing = true
+            guard let isHeld = try await missing.record() else { throw try outdated(listing) }
+            if isHeld { end.isHeld = true }
         }
-        if end.isEmpty { return false }
+        if end.isEmpty { return areManyMissing }
         guard try merger.merge({ [end] in try $0.finish(end, listing) }) else {
             throw try outdated(listing)
         }

@@ -60,9 +60,15 @@ struct ListingEnd {
     var respelled: [RemoteObject] = []
     /// Whether it is the directory's first complete listing.
     var isFirst = false
+    /// Whether deletions in the directory were being held one after the other: all of them are now.
+    var isHeld = false
+
+    /// With more leftovers of an interrupted listing, their removal would take too long; the next listing
+    /// handles them, as deletions.
+    static var leftoversMax: Int { 1_000 }
 
     var isEmpty: Bool {
-        missing.isEmpty && unseen.isEmpty && respelled.isEmpty && !isFirst
+        missing.isEmpty && unseen.isEmpty && respelled.isEmpty && !isFirst && !isHeld
     }
 }
 
@@ -207,18 +213,6 @@ extension Merge {
         changes.cacheChanges.append(.attributes(directory.id))
     }
 
-    /// Returns the known names that a complete listing lacks, in pieces, without a change.
-    ///
-    /// - Parameter last: The last name of the piece before; nil for the first.
-    /// - Returns: nil in place of the last name after the last piece.
-    func missing(
-        in listing: ListingMerge, after last: FileName?
-    ) throws -> (missing: [RemoteName], last: FileName?) {
-        let limit = Self.comparedNames
-        let known = try database.syncedChildren(of: listing.directory, after: last, limit: limit)
-        return (try listing.lacking(known), known.count == limit ? known.last?.name : nil)
-    }
-
     /// Returns the end of a complete listing except for the known names that it lacks, without a
     /// change; nil if the directory was moved or removed since.
     func end(of listing: ListingMerge) throws -> ListingEnd? {
@@ -226,7 +220,7 @@ extension Merge {
         let new = try database.newInodesObserved(in: listing.directory)
         return ListingEnd(
             unseen: try listing.lacking(new), respelled: try changedRespelled(listing),
-            isFirst: !directory.isListed)
+            isFirst: !directory.isListed, isHeld: try database.isHeldListing(directory.id))
     }
 
     /// Merges the end of a complete listing.
@@ -234,22 +228,17 @@ extension Merge {
     /// - Returns: false if the directory was moved or removed since; nothing is changed then.
     mutating func finish(_ end: ListingEnd, _ listing: ListingMerge) throws -> Bool {
         guard let directory = try currentDirectory(of: listing) else { return false }
-        // An operation of our own may have changed them since they were compared.
-        let gone = try end.missing.filter { known in
-            guard !listing.isTouched(known.name) else { return false }
-            return try database.syncedInode(known.name, in: directory.id) == known.inode
-        }.map(\.inode)
+        let gone = try listing.stillMissing(end.missing, database)
         if directory.isListed {
             try observeGone(gone)
         } else {
-            if gone.count <= Self.leftoversMax {
-                try observeLeftovers(gone)
-            }
+            try observeLeftovers(gone)
             var known = try database.existingInode(directory.id)
             known.isListed = true
             known.restoreTimes(of: directory)
             try database.update(known)
         }
+        if end.isHeld { try database.removeHeldListing(directory.id) }
         for object in end.respelled { try takeRespelled(object, listing) }
         // An object that was seen under the name of a new local file, and is gone again, is not a
         // version of that file.
@@ -308,7 +297,7 @@ extension Merge {
 
     /// Returns the listed directory; nil if the listing may no longer be of this directory. In the
     /// middle of a move, a missing name proves nothing.
-    private func currentDirectory(of listing: ListingMerge) throws -> InodeRecord? {
+    func currentDirectory(of listing: ListingMerge) throws -> InodeRecord? {
         guard !listing.activity.isMoved(listing.watch),
             try database.remoteKey(of: listing.directory) == listing.key,
             try database.uncertainInode(atOrAbove: listing.directory) == nil,
@@ -316,13 +305,6 @@ extension Merge {
         else { return nil }
         return directory
     }
-
-    /// Number of known names compared in one transaction.
-    private static var comparedNames: Int { 2_000 }
-
-    /// With more leftovers of an interrupted listing, this would take too long; the next listing
-    /// handles them, as deletions.
-    private static var leftoversMax: Int { 1_000 }
 
     /// Removes the names from interrupted listings that are missing from the first complete one.
     /// Those never covered the whole directory, so a missing name is not a deletion that needs caution,

@@ -1,33 +1,25 @@
 import GRDB
-import Logging
-import Synchronization
 
 extension Merge {
     /// Applies the deletions that a listing shows, unless there are so many at once that the user
     /// has to confirm them.
+    ///
+    /// - Parameter inodes: Few enough for one transaction.
     mutating func observeGone(_ inodes: [InodeNumber]) throws {
         // Deletions seen before are already decided; and the remote cannot delete an object that it
         // never had, or that it has lost and that is being recreated.
         let inodes = try database.agreed(among: inodes)
         guard !inodes.isEmpty else { return }
-        let now = clock.uptime
-        let (isHeld, count) = try context.deletions.guardian.withLock { guardian in
-            var count = 0
-            let items = try database.agreedItems(atOrBelow: inodes)
-            while let item = try items.next() {
-                guardian.noteRemote(item, at: now)
-                count += 1
-            }
-            return (try guardian.holdsRemote(at: now) { try database.syncedCount() }, count)
-        }
+        let (hold, now) = (context.deletions, clock.uptime)
+        let count = try hold.countRemote(inodes, at: now, database)
+        let isHeld = try hold.holdsRemote(
+            in: database.heldListings(of: inodes), at: now, database)
         if isHeld {
-            logger.warning(
-                "remote deletions await confirmation", metadata: ["items": "\(count)"])
+            context.logHeld(count)
         } else if count <= changes.removalsLeft {
             for inode in inodes { try observe(.gone, of: inode) }
             return
         }
-        // Marking is quick and includes all of them, so that a crash leaves all or none decided.
         // Held deletions are not planned, unless the item was changed locally.
         try noteGone(inodes, isHeld: isHeld)
     }

@@ -42,9 +42,9 @@ extension Database {
         let list = Self.list(inodes)
         try run(
             """
-            INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held)
-            SELECT value, 1, 0, 0, 0, ? FROM json_each(?)
-            """, [isHeld, list])
+            INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held, confirmations)
+            SELECT value, 1, 0, 0, 0, ?, ? FROM json_each(?)
+            """, [isHeld, isHeld ? confirmationCount() : 0, list])
         try run(
             """
             INSERT INTO pending
@@ -62,13 +62,22 @@ extension Database {
     func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         try values(
             """
-            SELECT inode FROM remote WHERE inode > ? AND gone = 1 AND held = 0
-            ORDER BY inode LIMIT ?
+            SELECT inode FROM remote INDEXED BY remote_gone
+            WHERE inode > ? AND gone = 1 AND held = 0 ORDER BY inode LIMIT ?
             """, [inode, limit])
     }
 
     func syncedCount() throws -> Int {
         try value("SELECT count(*) FROM synced") ?? 0
+    }
+
+    /// Whether a deletion on the remote, which is not held, is about to be carried out here.
+    func hasReleasedDeletions() throws -> Bool {
+        try hasRow(
+            """
+            remote INDEXED BY remote_gone CROSS JOIN pending ON pending.inode = remote.inode
+            WHERE gone = 1 AND held = 0 AND final IS NOT 1
+            """)
     }
 
     // MARK: Held
@@ -122,104 +131,61 @@ extension Database {
             [inode, limit])
     }
 
-    /// Makes the held inodes due, and ends their hold.
-    func releaseHeld(due: Duration) throws {
+    // MARK: Confirmations
+
+    /// Returns the number of confirmations so far: each includes the deletions held before it.
+    func confirmationCount() throws -> Int64 {
+        try value(
+            "SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'confirmations'") ?? 0
+    }
+
+    /// Confirms all deletions held until now; ``releaseConfirmed(after:limit:due:)`` carries that out.
+    func noteConfirmation() throws {
         try run(
-            """
-            UPDATE pending SET \(Self.dueAssignment)
-            WHERE inode IN (SELECT inode FROM remote WHERE held = 1)
-            """, ["due": due.nanoseconds])
-        try run("UPDATE remote SET held = 0 WHERE held = 1")
+            "INSERT OR REPLACE INTO settings VALUES ('confirmations', ?)",
+            ["\(confirmationCount() + 1)"])
     }
 
-    /// Whether a deletion on the remote, which is not held, is about to be carried out here.
-    func hasReleasedDeletions() throws -> Bool {
-        try hasRow(
-            """
-            remote JOIN pending ON pending.inode = remote.inode
-            WHERE gone = 1 AND held = 0 AND final IS NOT 1
-            """)
-    }
-
-    // MARK: Pending
-
-    func pendingDeletionCount() throws -> Int {
-        try value("SELECT count(*) \(Self.pendingDeletions)") ?? 0
-    }
-
-    /// Makes the pending deletions due.
+    /// Makes some of the confirmed inodes due, ascending, and ends their hold.
     ///
-    /// - Returns: Their number.
-    func enqueueDeletions(due: Duration) throws -> Int {
+    /// - Returns: The last one; nil if there are no more.
+    func releaseConfirmed(
+        after inode: InodeNumber, limit: Int, due: Duration
+    ) throws -> InodeNumber? {
+        let inodes: [InodeNumber] = try values(
+            """
+            SELECT inode FROM remote INDEXED BY remote_held
+            WHERE held = 1 AND inode > ? AND confirmations < ? ORDER BY inode LIMIT ?
+            """, [inode, confirmationCount(), limit])
+        try makeDue(inodes, due: due)
         try run(
-            """
-            UPDATE pending SET \(Self.dueAssignment)
-            WHERE inode IN (SELECT pending.inode \(Self.pendingDeletions))
-            """, ["due": due.nanoseconds])
-        return changesCount
+            "UPDATE remote SET held = 0 WHERE inode IN (SELECT value FROM json_each(?))",
+            [Self.list(inodes)])
+        return inodes.count == limit ? inodes.last : nil
     }
 
-    /// Postpones deletions that are due earlier and were not tried yet.
-    func postponeDeletions(after inode: InodeNumber, limit: Int, due: Duration) throws {
-        try run(
-            """
-            UPDATE pending SET due = :due
-            WHERE due < :due AND (what IS NULL OR kind IS 'busy') AND inode IN (
-                SELECT pending.inode \(Self.pendingDeletions)
-                WHERE pending.inode > :inode ORDER BY pending.inode LIMIT :limit)
-            """, ["due": due.nanoseconds, "inode": inode, "limit": limit])
+    // MARK: Listings whose deletions are held
+
+    func isHeldListing(_ directory: InodeNumber) throws -> Bool {
+        try hasRow("held_listings WHERE inode = ?", [directory])
     }
 
-    /// Makes the pending deletions conflict with what the remote has, as agreed: so they are undone when
-    /// they are planned. A directory comes back with the first item in it.
-    ///
-    /// - Returns: Their number.
-    func undoDeletions() throws -> Int {
-        try run(
+    /// Returns those of the directories that have some inodes on the remote whose deletions are held.
+    func heldListings(of inodes: [InodeNumber]) throws -> [InodeNumber] {
+        guard try hasRow("held_listings") else { return [] }
+        return try values(
             """
-            INSERT INTO remote (inode, gone, kind, etag, size, modified, mode, target, has_metadata, xattrs)
-            SELECT pending.inode, 0, inodes.kind, synced.etag, synced.size, synced.modified,
-                synced.mode, inodes.target, inodes.has_metadata, synced.xattrs
-            \(Self.pendingDeletions)
-            WHERE NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = pending.inode)
-            AND NOT EXISTS (SELECT 1 FROM intents WHERE intents.inode = pending.inode)
-            AND NOT (synced.parent = 1
-                AND substr(synced.name, 1, \(FileName.asidePrefix.utf8.count))
-                    = CAST('\(FileName.asidePrefix)' AS BLOB))
-            AND (inodes.kind <> \(FileKind.file.rawValue) OR synced.etag NOT NULL)
-            AND (inodes.kind <> \(FileKind.directory.rawValue)
-                OR NOT EXISTS (SELECT 1 FROM synced AS child WHERE child.parent = synced.inode))
-            """)
-        return try value(
-            """
-            SELECT count(*) \(Self.pendingDeletions)
-            WHERE inodes.kind = \(FileKind.directory.rawValue)
-                OR EXISTS (SELECT 1 FROM remote WHERE remote.inode = pending.inode AND gone = 0)
-            """) ?? 0
+            SELECT DISTINCT held_listings.inode FROM held_listings
+            JOIN synced ON synced.parent = held_listings.inode
+                AND synced.inode IN (SELECT value FROM json_each(?))
+            """, [Self.list(inodes)])
     }
 
-    func hasPendingDeletions(over count: Int) throws -> Bool {
-        try hasRow("(SELECT 1 \(Self.pendingDeletions) LIMIT 1 OFFSET ?)", [count])
+    func insertHeldListing(_ directory: InodeNumber) throws {
+        try run("INSERT OR IGNORE INTO held_listings VALUES (?)", [directory])
     }
 
-    /// Sets the reason of deletions that were not tried yet to ``SyncFailure/rests``.
-    func noteRests(after inode: InodeNumber, limit: Int) throws {
-        try run(
-            """
-            UPDATE pending SET \(Self.failureAssignment) WHERE inode IN (
-                SELECT pending.inode \(Self.pendingDeletions)
-                WHERE pending.inode > :inode AND pending.what IS NULL
-                ORDER BY pending.inode LIMIT :limit)
-            """, Self.failureArguments(.rests) + ["inode": inode, "limit": limit])
+    func removeHeldListing(_ directory: InodeNumber) throws {
+        try run("DELETE FROM held_listings WHERE inode = ?", [directory])
     }
-
-    /// Pending inodes without a local name that are on the remote, and whose place no other inode
-    /// takes.
-    private static let pendingDeletions = """
-        FROM pending JOIN inodes ON inodes.id = pending.inode AND links = 0
-        JOIN synced ON synced.inode = pending.inode
-            AND NOT EXISTS (
-                SELECT 1 FROM dirents
-                WHERE dirents.parent = synced.parent AND dirents.name = synced.name)
-        """
 }

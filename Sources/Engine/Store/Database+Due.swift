@@ -27,6 +27,15 @@ extension Database {
         }
     }
 
+    /// Makes inodes due, few enough for one transaction.
+    func makeDue(_ inodes: [InodeNumber], due: Duration) throws {
+        try run(
+            """
+            UPDATE pending SET \(Self.dueAssignment)
+            WHERE inode IN (SELECT value FROM json_each(:list))
+            """, ["due": due.nanoseconds, "list": Self.list(inodes)])
+    }
+
     /// Assigns a due time as ``dueAssignment``, if an inode is pending and waits for no other. To
     /// assign `blocked_by`, which refers to its own table, would write all indexes of the row again.
     func isPostponed(_ inode: InodeNumber, to due: Duration) throws -> Bool {

@@ -19,6 +19,7 @@ enum Schema {
         migrator.registerMigration("history") { try $0.execute(sql: history) }
         migrator.registerMigration("excluded") { try $0.execute(sql: excluded) }
         migrator.registerMigration("eviction_order") { try $0.execute(sql: evictionOrder) }
+        migrator.registerMigration("held_listings") { try $0.execute(sql: heldListings) }
         return migrator
     }()
 
@@ -295,6 +296,15 @@ enum Schema {
             start INTEGER NOT NULL,
             used INTEGER NOT NULL
         );
+        """
+
+    private static let heldListings = """
+        -- The directories whose last complete listing lacks so much that all of that is held, until the
+        -- last of these deletions is recorded.
+        CREATE TABLE held_listings (inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE);
+        -- The number of confirmations before a deletion was held: a later one includes it.
+        ALTER TABLE remote ADD COLUMN confirmations INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX remote_gone ON remote (inode) WHERE gone = 1 AND held = 0;
         """
 
     private static let excluded = """

@@ -44,6 +44,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.engine.evictedAtOnceMax = [0, 1, 1_024][Int(seed / 2 % 3)]
         settings.provider.checksums = [.none, .declared, .lookalike][Int(seed % 3)]
         settings.engine.removalsMax = [1, 3, 100][random.next(below: 3)]
+        settings.engine.mergedEntriesMax = [2, 7, 500][Int(seed / 5 % 3)]
         // Files have up to 18,000 bytes: a few fit, or one does not.
         settings.engine.cacheBytesMax = [20 << 30, 64 << 10, 12 << 10][random.next(below: 3)]
         // Room for a few files, whatever the cache may take.
