@@ -116,8 +116,10 @@ struct Recovery: Sendable {
         try store.synchronize()
     }
 
-    /// Looks at the files that had changes or unsafe bytes. Of the others the remote has all bytes: if
-    /// the power cut has taken some, the next use finds that, see ``ContentStore/retain(_:)``.
+    /// Looks at the files whose bytes were not on the disk for sure: those written in the last seconds, or
+    /// open for writing. All others were synchronised before the database said so, however many of them the
+    /// remote lacks. If some of their bytes are gone nevertheless, the next use finds that, see
+    /// ``ContentStore/retain(_:)``.
     private func distrustContent() throws(Blocked) {
         try store.write { database in
             try database.forgetUnsafeDiscarded()
@@ -149,7 +151,7 @@ struct Recovery: Sendable {
             sizes.append(
                 try onDisk(
                     "read the content size of inode \(inode)",
-                    do: disk.open(StateFiles.content(of: inode)).status().size))
+                    do: disk.status(of: StateFiles.content(of: inode)))?.size ?? 0)
         }
         let trusts = try store.write { database in
             try zip(inodes, sizes).map { try examine($0, ofSize: $1, database) }

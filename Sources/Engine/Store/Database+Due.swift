@@ -139,12 +139,21 @@ extension Database {
     ///
     /// - Returns: The latest due time.
     func recoverDue() throws -> Duration {
-        try run(
+        // One after the other, each by an index, instead of a look at all that is pending.
+        let conditions = [
+            "blocked_by NOT NULL", "blocked_by IS NULL AND due > \(Int64.max / 2)",
             """
-            UPDATE pending SET due = 0, due_max = 0, blocked_by = NULL
-            WHERE blocked_by NOT NULL OR due > \(Int64.max / 2) OR due IS NULL AND NOT EXISTS (
+            blocked_by IS NULL AND due IS NULL AND NOT EXISTS (
                 SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1)
-            """)
+            """,
+        ]
+        for condition in conditions {
+            try run(
+                """
+                UPDATE pending SET due = 0, due_max = 0, blocked_by = NULL
+                WHERE \(condition)
+                """)
+        }
         let latest: Int64? = try value("SELECT max(due) FROM pending WHERE blocked_by IS NULL")
         return .nanoseconds(latest ?? 0)
     }

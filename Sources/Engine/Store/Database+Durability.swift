@@ -238,16 +238,13 @@ extension Database {
         WHERE links > 0)
         """
 
-    /// Returns the first inodes after one whose bytes a power cut may have taken although the remote
-    /// lacks them, or whose torn bytes may be here; ascending, and others among them.
+    /// Returns the first inodes after one whose bytes are not on the disk for sure, so that a power cut may
+    /// have torn them; ascending, and others among them.
     func doubtfulInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         try values(
             """
-            SELECT inode FROM (SELECT inode FROM unsynced WHERE inode > ?1 ORDER BY inode LIMIT ?2)
-            UNION SELECT inode FROM (
-                SELECT inode FROM pending WHERE inode > ?1 ORDER BY inode LIMIT ?2)
-            UNION SELECT inode FROM (
-                SELECT inode FROM excluded WHERE inode > ?1 ORDER BY inode LIMIT ?2)
+            SELECT inode FROM (
+                SELECT inode FROM unsynced WHERE inode > ?1 AND state < 2 ORDER BY inode LIMIT ?2)
             UNION SELECT id FROM (
                 SELECT id FROM inodes WHERE id > ?1 AND writing = 1 ORDER BY id LIMIT ?2)
             ORDER BY 1 LIMIT ?2
