@@ -185,7 +185,7 @@ import Testing
     }
 
     /// Goal: the bound of the cache includes what the process before has left.
-    @Test func `clears leftovers away before the cache could exceed its bound`() throws {
+    @Test func `counts leftovers that it has not found yet`() throws {
         var settings = SimulatedMountSettings()
         settings.engine.cacheBytesMax = 40_000
         try Self.run(files: 20, settings: settings) { it in
@@ -199,6 +199,109 @@ import Testing
             #expect(it.mount.disk.takeUsedBytesMax() <= 40_000 + 4 * 12_288)
             #expect(try await it.read("f0") == Self.bytes)
         }
+    }
+
+    /// Method: all is done before any task in the background runs. The cache has room for four files beside
+    /// the three that are here.
+    @Test func `lets fetches go on although leftovers are not found yet`() throws {
+        var settings = SimulatedMountSettings()
+        settings.engine.cacheBytesMax = 7 * 12_288
+        try Self.run(files: 4, settings: settings) { it in
+            let inode = try await it.find("f3")
+            _ = try it.engine.evict(inode)
+            await it.mount.stop()
+            for index in 1...100 {
+                let path = StateFiles.content(of: InodeNumber(rawValue: 1_000 + Int64(index)))
+                _ = try it.mount.disk.open(path)
+            }
+            try it.mount.start()
+            let (content, space) = (it.engine.local.content, it.engine.local.space)
+            let file = try content.retain(inode)
+            defer { content.releaseUse(of: inode) }
+            let local = try space.cache.localBytes()
+            for _ in 0..<7 {
+                #expect(try space.admit(12_288, of: file, for: .readahead) == .admitted)
+            }
+            #expect(try space.cache.localBytes() < local, "it has evicted instead")
+            #expect(try it.mount.disk.files(below: StateFiles.contentFolder).count > 100)
+            space.cache.release(7 * 12_288)
+            try await it.wait(.seconds(1))
+            #expect(try it.mount.disk.files(below: StateFiles.contentFolder).count <= 4)
+        }
+    }
+
+    /// Refuses all commits, as a full disk does.
+    private final class Refusal: TransactionObserver, Sendable {
+        let isRefusing = Mutex(false)
+
+        func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+        func databaseDidChange(with event: DatabaseEvent) {}
+        func databaseWillCommit() throws {
+            if isRefusing.withLock({ $0 }) { throw DatabaseError(resultCode: .SQLITE_FULL) }
+        }
+        func databaseDidCommit(_ database: Database) {}
+        func databaseDidRollback(_ database: Database) {}
+    }
+
+    /// Method: the database can be written again only later.
+    @Test(arguments: [true, false])
+    func `counts the space of a file that is not recorded at its close`(
+        isReadAgain: Bool
+    ) throws {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key("f0"), Self.bytes)
+        } _: { it in
+            let inode = try await it.find("f0")
+            let refusal = Refusal()
+            try it.engine.store.write {
+                $0.add(transactionObserver: refusal, extent: .databaseLifetime)
+            }
+            try await it.engine.retrying { () throws(Blocked) in
+                try it.engine.open(inode, access: .read, truncating: false)
+            }
+            _ = try await it.engine.retrying { () throws(Blocked) in
+                try it.engine.read(inode, at: 0, length: Self.bytes.count)
+            }
+            refusal.isRefusing.withLock { $0 = true }
+            it.engine.release(inode, access: .read)
+            let cache = it.engine.local.space.cache
+            #expect(try Self.allocatedBytes(it) > 0)
+            #expect(try cache.localBytes() == Self.allocatedBytes(it))
+            try await it.wait(.seconds(20))
+            #expect(try cache.localBytes() == Self.allocatedBytes(it))
+            refusal.isRefusing.withLock { $0 = false }
+            if isReadAgain {
+                #expect(try await it.read("f0") == Self.bytes)
+                #expect(try cache.localBytes() == Self.allocatedBytes(it))
+            }
+            try await it.wait(.seconds(20))
+            #expect(cache.unrecordedFiles == [])
+            #expect(try cache.localBytes() == Self.allocatedBytes(it))
+            #expect(try await it.read("f0") == Self.bytes)
+        }
+    }
+
+    /// Method: counts the operations of disk and database before the mount is usable. The files are pending,
+    /// and have long been on the disk.
+    @Test func `looks at no file that is to be sent before the mount`() throws {
+        let counts = try [1, 50].map { files in
+            let count = Mutex(0)
+            try Scenario.run(settings: Self.onDisk) { it in
+                it.remote.setReachable(false)
+                for index in 0..<files { try await it.write("f\(index)", Self.bytes) }
+                try await it.wait(.seconds(30))
+                try it.engine.store.synchronize()
+                await it.mount.cutPower()
+                try it.mount.start()
+                count.withLock { $0 = it.mount.life.stepCount }
+                for index in 0..<files { #expect(try await it.read("f\(index)") == Self.bytes) }
+                it.remote.setReachable(true)
+                #expect(try await it.rest())
+                for index in 0..<files { #expect(it.remoteBytes("f\(index)") == Self.bytes) }
+            }
+            return count.withLock { $0 }
+        }
+        #expect(counts[0] == counts[1])
     }
 
     @Test func `clears leftovers away before it refuses bytes on a full disk`() throws {

@@ -39,9 +39,9 @@ struct CacheLedger {
         return total > bytesMax ? total - bytesMax : 0
     }
 
-    /// Reserves `bytes` if they fit below the bound.
-    mutating func reserve(_ bytes: UInt64) -> Bool {
-        guard excess(with: bytes) == 0 else { return false }
+    /// Reserves `bytes` if they fit below the bound together with `others`.
+    mutating func reserve(_ bytes: UInt64, besides others: UInt64 = 0) -> Bool {
+        guard excess(with: bytes + others) == 0 else { return false }
         reserved += bytes
         return true
     }

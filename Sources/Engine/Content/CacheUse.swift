@@ -5,6 +5,8 @@ import Synchronization
 final class CacheUse: Sendable {
     private let store: Store
     private let ledger: Mutex<CacheLedger>
+    /// The space of closed files beyond their record, as that could not be stored.
+    private let unrecorded = Mutex<[InodeNumber: Int64]>([:])
     /// Until this moment, no closed file can be evicted, unless one is closed.
     private let exhaustedUntil = Mutex(Duration.zero)
     /// Until this moment, no clean bytes are left to make space for written ones.
@@ -111,9 +113,10 @@ final class CacheUse: Sendable {
     /// Whether requests in progress take a large part of the cache, so that pieces should be small.
     var isCrowded: Bool { ledger.withLock { $0.reserved > bytesMax / 8 } }
 
-    func reserve(_ bytes: UInt64) throws(Blocked) -> Bool {
+    /// - Parameter others: Bytes that are to be left for others.
+    func reserve(_ bytes: UInt64, besides others: UInt64 = 0) throws(Blocked) -> Bool {
         try refresh()
-        return ledger.withLock { $0.reserve(bytes) }
+        return ledger.withLock { $0.reserve(bytes, besides: others) }
     }
 
     /// Reserves `bytes` although they exceed the bound.
@@ -165,6 +168,31 @@ final class CacheUse: Sendable {
         state.bytesRecorded = state.bytesUsed
         ledger.withLock { $0.move(change) }
     }
+
+    /// Goes on to count the space of a file that is closed, although the database does not have it, until
+    /// ``forgetUnrecorded(_:)``.
+    func noteUnrecorded(_ inode: InodeNumber, _ state: OpenFile.State) {
+        let change = Int64(state.bytesUsed) - Int64(state.bytesRecorded)
+        guard change != 0 else { return }
+        let isKept = unrecorded.withLock { unrecorded in
+            guard unrecorded.count < Self.unrecordedMax else { return false }
+            unrecorded[inode] = change
+            return true
+        }
+        // Only the next start counts it then.
+        if !isKept { ledger.withLock { $0.note(-change) } }
+    }
+
+    /// Records that a file was removed, or that its space is measured again.
+    func forgetUnrecorded(_ inode: InodeNumber) {
+        guard let change = unrecorded.withLock({ $0.removeValue(forKey: inode) }) else { return }
+        ledger.withLock { $0.note(-change) }
+    }
+
+    /// The files whose space could not be stored, in ascending order.
+    var unrecordedFiles: [InodeNumber] { unrecorded.withLock { $0.keys.sorted() } }
+
+    private static var unrecordedMax: Int { 10_000 }
 
     private func refresh() throws(Blocked) {
         // A commit in between is read now or at the next refresh.

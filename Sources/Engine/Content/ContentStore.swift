@@ -30,9 +30,14 @@ struct ContentStore: Sendable {
             do throws(Blocked) {
                 try file.withState { state throws(Blocked) in
                     state.isClosed = true
-                    defer { space.cache.noteRecorded(&state) }
-                    try storePresence(inode, &state)
-                    try storeSpace(inode, &state)
+                    do throws(Blocked) {
+                        try storePresence(inode, &state)
+                        try storeSpace(inode, &state)
+                    } catch {
+                        space.cache.noteUnrecorded(inode, state)
+                        throw error
+                    }
+                    space.cache.noteRecorded(&state)
                 }
                 space.cache.noteClosed()
                 try noteAccess(of: file)
@@ -138,6 +143,8 @@ struct ContentStore: Sendable {
     }
 
     private func load(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
+        // It is measured below.
+        space.cache.forgetUnrecorded(inode)
         let (record, extents, isPending, bytes) = try store.readBriefly { database in
             let record = try database.existingInode(inode)
             let extents =

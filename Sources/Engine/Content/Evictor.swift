@@ -21,6 +21,7 @@ struct Evictor: Sendable {
                     try trash.prune()
                 }
                 try space.uses.save()
+                try space.storeUnrecorded()
                 try space.evictUnstored()
                 isExceeded = try !evictDownToBound()
                 try space.keepBallast()

@@ -5,12 +5,25 @@ import Synchronization
 /// Content files that the database does not need after a start: the end of the process before came between
 /// the database and the disk, or the database has lost its latest changes.
 ///
-/// They are cleared away once, in the background. Until then the space that they take is counted nowhere.
+/// They are cleared away once, in the background. Nothing waits for that, unless the disk is full: until
+/// then, an estimate of the space that they take is counted.
 final class Leftovers: Sendable {
     private struct State {
         /// The directories to be looked at.
         var folders = [StateFiles.contentFolder]
+        /// The most that there were.
+        var foldersMax = 1
         var kept = 0
+    }
+
+    /// What may be left.
+    private struct Estimate {
+        /// The bytes that the cache could hold at the start beside those that the database knows; nil
+        /// before the first fetch.
+        var bytesMax: UInt64?
+        /// The share of the folders that were not looked at. The number of an inode decides on its folder,
+        /// so that all have about as much.
+        var share = 1.0
     }
 
     private let store: Store
@@ -18,11 +31,10 @@ final class Leftovers: Sendable {
     private let logger: Logger
     private let files: OpenFileTable
     private let lostAndFound: LostAndFound
-    /// The maximum of bytes that are fetched before all leftovers are gone.
+    /// By how much leftovers may exceed the bound of the cache.
     private let bytesMax: UInt64
     private let isGone = Atomic(false)
-    /// Bytes that were fetched meanwhile.
-    private let bytesAdmitted = Atomic<UInt64>(0)
+    private let estimate = Mutex(Estimate())
     /// Held during a step: requests that need the space wait for its end.
     private let state = Locked(State())
 
@@ -43,11 +55,20 @@ final class Leftovers: Sendable {
         while !Task.isCancelled, clearNext() { await Task.yield() }
     }
 
-    /// Clears them away first if the cache could otherwise exceed its bound by more than a little. No lock
-    /// may be held.
-    func makeWay(for bytes: UInt64) {
-        guard !isGone.load(ordering: .acquiring) else { return }
-        if bytesAdmitted.add(bytes, ordering: .relaxed).newValue > bytesMax { _ = clear() }
+    /// Returns how much space is to be left for those that were not found yet: together with what the
+    /// database knew at the start they were within the bound of the cache.
+    ///
+    /// - Parameter local: The bytes that the database knows.
+    func unseenBytes(
+        bound: UInt64, local: () throws(Blocked) -> UInt64
+    ) throws(Blocked) -> UInt64 {
+        guard !isGone.load(ordering: .acquiring) else { return 0 }
+        if estimate.withLock(\.bytesMax) == nil {
+            let local = try local()
+            estimate.withLock { $0.bytesMax = bound - min(bound, local) }
+        }
+        let bytes = estimate.withLock { UInt64(Double($0.bytesMax ?? 0) * $0.share) }
+        return bytes - min(bytes, bytesMax)
     }
 
     /// Clears them away now, as space is short. No lock may be held.
@@ -71,9 +92,14 @@ final class Leftovers: Sendable {
                 finish(&state)
                 return false
             }
+            defer {
+                let share = Double(state.folders.count) / Double(state.foldersMax)
+                estimate.withLock { $0.share = min($0.share, share) }
+            }
             do throws(Blocked) {
                 let found = try onDisk("list \(folder)", do: disk.contents(of: folder))
                 state.folders += found.directories
+                state.foldersMax = max(state.foldersMax, state.folders.count + 1)
                 // Neighbours in the database.
                 let content = found.files.map { ($0, StateFiles.inode(ofContentAt: $0)) }
                     .sorted { ($0.1?.rawValue ?? 0) < ($1.1?.rawValue ?? 0) }

@@ -31,18 +31,23 @@ extension Space {
     func admit(
         _ bytes: UInt64, of file: OpenFile, for reason: FetchReason
     ) throws(Blocked) -> Admission {
-        unneeded.leftovers.makeWay(for: bytes)
         try cache.followDisk(disk, at: clock.uptime)
-        if try cache.reserve(bytes) { return .admitted }
+        let unseen = try unneeded.leftovers.unseenBytes(bound: cache.boundNow) {
+            () throws(Blocked) in try cache.localBytes()
+        }
+        if try cache.reserve(bytes, besides: unseen) { return .admitted }
         try cache.eviction.withLock { _ throws(Blocked) in
             // Another caller may just have made the space.
-            let excess = try cache.excess(with: bytes)
+            let excess = try cache.excess(with: bytes + unseen)
             guard excess > 0 else { return }
+            let isShort = try cache.excess(with: bytes) > 0
             let freed = try makeRoom(
-                excess, for: file, isUrgent: reason == .request || reason == .scan)
+                excess, for: file,
+                isUrgent: isShort && (reason == .request || reason == .scan))
             logger.trace(
                 "made space in the cache", metadata: ["wanted": "\(excess)", "freed": "\(freed)"])
         }
+        // If nothing more can be evicted, nothing waits for leftovers: there may be none.
         if try cache.reserve(bytes) { return .admitted }
         switch reason {
         case .readahead, .pin: return .refused
