@@ -49,6 +49,7 @@ extension MountedTests {
                 cache-size = "200MiB"
                 keep-free = "3%"
                 exclude = [".DS_Store", "~$*"]
+                scanner = ["one", "two"]
                 read-only = true
                 offline = "wait"
                 umask = "027"
@@ -61,6 +62,7 @@ extension MountedTests {
             for option in [
                 "--refresh 420000ms", "--cache-size 209715200", "--memory 33554432", "--no-exec",
                 "--keep-free 3%", "--exclude=.DS_Store", "--exclude=~$*", "--read-only",
+                "--scanner=one", "--scanner=two",
                 "--offline wait", "--umask 27", "--uid 12", "--gid 13", "--no-contain-symlinks",
                 "-- folder:\(folder.remote) \(folder.point)",
             ] {

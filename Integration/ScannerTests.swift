@@ -16,6 +16,7 @@ extension MountedTests {
         private static func with(_ body: (MountedFolder, Relay) throws -> Void) async throws {
             var options = MountedFolder.Options()
             options.environment["APUS_SCANNERS"] = "other:own-scanner"
+            options.mount = ["--scanner", "named-scanner", "--scanner", "another"]
             try await WebDAVServer.with(.apache) { server in
                 for number in 0..<count {
                     try Files.write(
@@ -82,9 +83,10 @@ extension MountedTests {
             }
         }
 
-        @Test func `are also scripts, and those that the user names`() async throws {
+        @Test(arguments: ["own-scanner", "named-scanner"])
+        func `are also scripts, and those that the user names`(name: String) async throws {
             try await Self.with { folder, relay in
-                let scanner = "\(folder.base)/own-scanner"
+                let scanner = "\(folder.base)/\(name)"
                 let script = """
                     #!/usr/bin/env python3
                     import sys

@@ -137,7 +137,8 @@ struct ConfigurationFileTests {
         let values = [
             "bandwidth": "1MiB:2MiB", "ca-file": "/f", "cache-size": "1GiB", "gid": "0",
             "exclude": "*.tmp", "keep-free": "10%", "log-format": "json", "log-level": "debug",
-            "memory": "64MiB", "offline": "wait", "refresh": "1m", "state-dir": "/s",
+            "memory": "64MiB", "offline": "wait", "refresh": "1m", "scanner": "own-indexer",
+            "state-dir": "/s",
             "stop-timeout": "2m", "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",
             "webhook-token-file": "/t",
         ]
@@ -154,8 +155,11 @@ struct ConfigurationFileTests {
         let mount = "[mount.photos]\nsource = \"folder:/x\"\npath = \"/y\"\n"
         try write("[defaults]\n" + lines.joined(separator: "\n") + "\n" + mount)
         #expect(try await mounts().count == 1)
-        try write(mount + "exclude = [\".DS_Store\", \"~$*\"]")
+        try write(mount + "exclude = [\".DS_Store\", \"~$*\"]\nscanner = [\"a\", \"b\"]")
         #expect(try await mounts().count == 1)
+        try await expectRefusal(
+            of: mount + "scanner = [\"a\", \"/usr/bin/b\"]", line: 4,
+            naming: "\"/usr/bin/b\" is not the name of a program")
         try write(mount + lines.joined(separator: "\n"))
         #expect(try await mounts().count == 1)
         try write(mount + flags.map { "no-\($0) = true" }.joined(separator: "\n") + "\nuid = 0")

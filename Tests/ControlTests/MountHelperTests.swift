@@ -61,7 +61,8 @@ struct MountHelperTests {
             "bandwidth": "1MiB:2MiB", "log-format": "json", "log-level": "debug", "ca-file": "/f",
             "cache-size": "1GiB", "exclude": "*.tmp", "gid": "0", "keep-free": "10%",
             "memory": "64MiB",
-            "offline": "wait", "refresh": "1m", "state-dir": "/s", "stop-timeout": "2m",
+            "offline": "wait", "refresh": "1m", "scanner": "own-indexer", "state-dir": "/s",
+            "stop-timeout": "2m",
             "uid": "0", "umask": "027", "webhook": "127.0.0.1:8399",
             "webhook-token-file": "/t",
         ]

@@ -24,6 +24,8 @@ struct MountOptions: Sendable {
     let refresh: Duration
     /// The names that are neither shown nor sent.
     let exclude: [ExclusionPattern]
+    /// Programs beside those of `Scanners` that get only the ranges that they read.
+    let scanners: [String]
     let offline: OfflineBehavior
     /// Whether users other than the one who mounts have access.
     let allowsOthers: Bool
@@ -54,6 +56,7 @@ struct MountOptions: Sendable {
         if memory != .standard { arguments += ["--memory", "\(memory.bytes)"] }
         if let bandwidth { arguments += ["--bandwidth", bandwidth.text] }
         arguments += exclude.map { "--exclude=\($0.text)" }
+        arguments += scanners.map { "--scanner=\($0)" }
         if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }
         if !allowsExecution { arguments.append("--no-exec") }

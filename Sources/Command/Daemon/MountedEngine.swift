@@ -129,8 +129,7 @@ final class MountedEngine: MountService {
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks
         mountOptions.form.ownership = options.ownership
-        let scanners = ProcessInfo.processInfo.environment["APUS_SCANNERS"] ?? ""
-        mountOptions.scanners = Scanners(and: scanners.split(separator: ":").map(String.init))
+        mountOptions.scanners = Scanners(and: options.scanners)
         return mountOptions
     }
 

@@ -59,6 +59,7 @@ struct MountOption: Sendable {
         MountOption("offline", .text, \.offline),
         MountOption("read-only", .flag, \.readOnly),
         MountOption("refresh", .text, \.refresh),
+        MountOption("scanner", texts: \.scanner),
         MountOption("state-dir", .path, \.stateDir),
         MountOption("stop-timeout", .text, \.stopTimeout),
         MountOption("uid", .number, \.uid),

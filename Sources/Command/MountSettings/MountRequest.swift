@@ -57,7 +57,8 @@ struct MountRequest {
             memory: settings.memory ?? .standard, isReadOnly: settings.readOnly ?? false,
             allowsExecution: settings.exec ?? true, bandwidth: settings.bandwidth,
             refresh: settings.refresh ?? .seconds(30),
-            exclude: settings.exclude, offline: settings.offline ?? .fail,
+            exclude: settings.exclude, scanners: settings.scanner + Self.scannersOfEnvironment,
+            offline: settings.offline ?? .fail,
             allowsOthers: settings.allowOther ?? false,
             ownership: settings.ownership, containsSymlinks: settings.containSymlinks ?? true,
             caFile: try settings.caFile.map(MountChecks.readable),
@@ -73,6 +74,12 @@ struct MountRequest {
     func removeDeadMount() async throws {
         guard isNamed, try ConfiguredMounts.isDead(self) else { return }
         try await DeadMount.remove(mountPoint)
+    }
+
+    /// Names of programs in `APUS_SCANNERS`, which are added to those of the option.
+    private static var scannersOfEnvironment: [String] {
+        (ProcessInfo.processInfo.environment["APUS_SCANNERS"] ?? "").split(separator: ":")
+            .map(String.init)
     }
 
     /// The state belongs to the source, and is the same for another mount point.

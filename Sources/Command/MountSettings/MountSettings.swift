@@ -79,6 +79,16 @@ struct MountSettings: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
+            A program that reads many files in passing, by the name of its executable file or script: it gets \
+            the ranges that it reads, and no more is fetched for it. May be repeated. (default: the indexers \
+            and makers of thumbnails of GNOME, KDE, Xfce and locate, which such names are added to)
+            """, valueName: "program"),
+        transform: ScannerName.parse)
+    var scanner: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            """
             What programs get that need the remote while it is out of reach: fail, an error at once; \
             or wait, until it is back. (default: fail)
             """, valueName: "fail|wait"),
