@@ -79,6 +79,42 @@ extension MountedTests {
             }
         }
 
+        @Test
+        func `a status with --retry asks at once whether they are accepted, and sends what waits`()
+            async throws
+        {
+            func account(_ password: String) -> WebDAVServer.Account {
+                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
+            }
+            try await WebDAVServer.with(.apache, account: account("old")) { server in
+                try Files.makeDirectory("\(server.base)/apus")
+                let file = "\(server.base)/apus/config.toml"
+                try write("old", for: server, to: file)
+                var options = MountedFolder.Options()
+                options.otherSource = server.source
+                options.environment = ["XDG_CONFIG_HOME": server.base]
+                try MountedFolder.with(options) { folder in
+                    #expect(try Files.names(in: folder.point) == [])
+                    try server.change(to: account("new"))
+                    try Files.write([2], to: folder.local("file"))
+                    try eventually("the refusal is told", within: .seconds(60)) {
+                        try Program.require(Apus.path, "status", folder.point)
+                            .contains("has refused the credentials")
+                    }
+                    let refused = try Apus.run("status", folder.point, "--retry")
+                    #expect(refused.status == 0, "\(refused)")
+                    #expect(refused.output.contains("has refused the credentials"), "\(refused)")
+                    try write("new", for: server, to: file)
+                    let accepted = try Apus.run("status", "--retry", folder.point)
+                    #expect(accepted.status == 0, "\(accepted)")
+                    #expect(
+                        accepted.output.hasSuffix("\nEverything is on the remote.\n"),
+                        "\(accepted)")
+                    #expect(try Files.holds([2], at: "\(server.folder)/file"))
+                }
+            }
+        }
+
         /// Goal: a command that asks for a password, and the daemon that runs it, are gone when whoever
         /// waits on a terminal presses Ctrl-C; and that person sees what is waited for.
         @Test(arguments: ["password-command", "credential_process"])

@@ -40,6 +40,13 @@ extension MountedTests {
                 }
                 #expect(refused?.code == ENOSPC)
                 #expect(try folder.report().pins == nil)
+                let status = try Program.require(Apus.path, "status", folder.point)
+                for words in ["Not pinned: Photos: ", "1000 MiB", "500 MiB", "--cache-size"] {
+                    #expect(status.contains(words), "\(status)")
+                }
+                let log = try Program.require(Apus.path, "log", folder.point)
+                #expect(log.contains("pin refused"), "\(log)")
+                #expect(log.contains("1048576000") && log.contains("524288000"), "\(log)")
                 #expect(try folder.state(of: "Photos/0") == "remote")
             }
         }

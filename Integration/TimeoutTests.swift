@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 extension MountedTests {
@@ -22,6 +23,65 @@ extension MountedTests {
                 #expect(unmount.errors.contains("not sent in time"), "\(unmount)")
                 #expect(folder.isMounted)
                 try folder.unmount(now: true)
+            }
+        }
+
+        /// Goal: whoever waits for a server that answers all but one request sees which change that is.
+        @Test(.timeLimit(.minutes(2)))
+        func `name a deletion that the server does not answer, and end with it`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                try Files.write([1], to: "\(server.folder)/gone")
+                try Relay.with(server.port) { relay in
+                    var options = MountedFolder.Options()
+                    options.otherSource = "webdav+http://127.0.0.1:\(relay.port)"
+                    try MountedFolder.with(options) { folder in
+                        relay.hold(.toServer, of: "DELETE")
+                        try Files.unlink(folder.local("gone"))
+                        let sync = try Apus.start(["sync", folder.point, "--timeout", "10s"])
+                        #expect(relay.waitForHold())
+                        try eventually("the status has the silence") {
+                            let status = try Program.require(Apus.path, "status", folder.point)
+                            return status.contains("deleting  1 B  gone  (for")
+                                && status.contains("without an answer")
+                        }
+                        let result = try sync.wait()
+                        #expect(result.status == 1, "\(result)")
+                        #expect(result.errors.contains("to go; gone: deleting (for "), "\(result)")
+                        #expect(
+                            result.output.contains(
+                                "waiting gone: it is being deleted on the remote, without an answer"
+                            ),
+                            "\(result)")
+                        let unmount = try Apus.run("unmount", folder.point, "--timeout", "4s")
+                        #expect(unmount.status == 1 && folder.isMounted, "\(unmount)")
+                        #expect(unmount.errors.contains("gone: deleting (for "), "\(unmount)")
+                        relay.release()
+                        try folder.sync()
+                        #expect(try server.names == [])
+                    }
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `name a daemon that does not answer, and end with that`() throws {
+            try MountedFolder.with { folder in
+                let daemon = try #require(folder.daemon)
+                try CallError.check(kill(daemon, SIGSTOP), "stop the daemon")
+                defer { kill(daemon, SIGCONT) }
+                let status = try Apus.run("status", folder.point, "--timeout", "4s")
+                #expect(status.status == 1, "\(status)")
+                #expect(
+                    status.errors.contains(
+                        "note: waiting for the daemon of \(folder.point), which has not answered for 3 s"
+                    ),
+                    "\(status)")
+                #expect(status.errors.contains("it has not answered for 4 s; "), "\(status)")
+                let retry = try Apus.run("status", folder.point, "--retry", "--timeout", "1s")
+                #expect(retry.status == 1, "\(retry)")
+                let sync = try Apus.run("sync", folder.point, "--timeout", "1s")
+                #expect(sync.status == 1, "\(sync)")
+                #expect(sync.errors.contains("it has not answered for 6 s; "), "\(sync)")
             }
         }
     }

@@ -11,6 +11,8 @@ struct CommandLineTests {
         ["mount", "folder:/x", "/tmp", "--offline", "sulk"], ["status", "--nonsense"],
         ["status", "--watch", "/a", "/b"], ["check", "a", "b"], ["forget"], ["states", "a"],
         ["trash", "restore"], ["sync", "--timeout", "soon"], ["unmount", "/a", "--timeout", "0"],
+        ["status", "--timeout", "soon"], ["status", "--retry", "--watch"],
+        ["status", "--retry", "--who"], ["status", "--timeout", "5s", "--watch"],
         ["web", "--port", "65536"], ["web", "--port", "any"], ["web", "a"],
         ["apply", "sepia", "/tmp", "--max-pixels", "0"],
         ["apply", "sepia", "/tmp", "--max-memory", "127MiB"],

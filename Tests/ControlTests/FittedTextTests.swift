@@ -137,8 +137,11 @@ struct FittedTextTests {
 
     @Test func `one mount of several takes one line, with shortened paths`() {
         let path = String(repeating: "x", count: 300)
-        let line = report { _ in path }.line(columns: 80)
-        #expect(line.width == 80 && line.hasSuffix("x  Everything is on the remote."), "\(line)")
+        let lines = report { _ in path }.overview(now: Sample.start, columns: 100)
+        #expect(lines.count == 1 && lines[0].width == 100, "\(lines)")
+        #expect(
+            lines[0].hasSuffix("x  online  Everything is on the remote. 0 B on this disk."),
+            "\(lines)")
     }
 
     /// - Parameter path: Returns the path of an item with a number.

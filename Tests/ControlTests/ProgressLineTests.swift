@@ -33,9 +33,12 @@ struct ProgressLineTests {
         let paper = Paper()
         var line = ProgressLine(style: .plain(interval: 5)) { paper.text += $0 }
         line.show("a", uptime: 0)
-        line.show("b", uptime: 4.9)
-        line.show("c", uptime: 5)
-        line.finish("c")
-        #expect(paper.text == "a\nc\n")
+        line.show("b", uptime: 2.9)
+        line.show("c", uptime: 3)
+        line.show("d", uptime: 7.9)
+        line.show("e", uptime: 8)
+        line.finish("e")
+        #expect(
+            paper.text == "a\nc\ne\n", "the second line, with the reason of the wait, comes sooner")
     }
 }

@@ -297,7 +297,9 @@ struct RenderingTests {
         let words = "2 files without a place in /state/lost+found"
         #expect(
             report.text(now: later).contains("  \(words); inspect them and remove them\n"))
-        #expect(report.line(columns: nil).hasSuffix("Everything is on the remote. \(words)."))
+        #expect(
+            report.overview(now: later, columns: nil).last
+                == "  \(words); inspect them and remove them")
         let json = try ControlJSON.encode(report)
         #expect(try ControlJSON.decode(StatusReport.self, from: json) == report)
     }
@@ -358,10 +360,95 @@ struct RenderingTests {
                     + "accepted: no such key\n"))
     }
 
-    @Test func `one mount of several takes one line`() {
+    @Test func `one mount of several takes one line, with its rate and its cache`() {
         #expect(
-            Sample.clean.line(columns: 200)
-                == "/mnt/cloud  folder:/srv/cloud  Everything is on the remote.")
+            Sample.clean.overview(now: later, columns: 200) == [
+                "/mnt/cloud  folder:/srv/cloud  online  Everything is on the remote. 0 B on this disk."
+            ])
+        var report = Sample.report
+        report.items.removeFirst()
+        report.counts.failed = 0
+        report.cacheBytesMax = 20 << 30
+        report.traffic = TrafficCounts(sent: 0, received: 0, sentPerSecond: 512 << 10)
+        #expect(
+            report.overview(now: later, columns: nil) == [
+                "/mnt/cloud  folder:/srv/cloud  online  3 changes (3.0 MiB) not yet on the remote, "
+                    + "up 512 KiB/s, 6 s left. 5.0 MiB of at most 20.0 GiB on this disk."
+            ])
+        #expect(
+            report.text(now: later).contains(
+                "\n3 changes (3.0 MiB) not yet on the remote, up 512 KiB/s, 6 s left.\n"))
+    }
+
+    @Test func `what needs attention follows the line of a mount, in the words of its own status`()
+        throws
+    {
+        var report = Sample.report
+        report.remote = RemoteReachability(
+            isReachable: false, since: Sample.start, refusesCredentials: true, message: "no")
+        report.unstored = 2
+        report.counts.held = HeldCounts(items: 3)
+        var pins = PinCounts()
+        (pins.items, pins.files, pins.bytes) = (1, 2, 4096)
+        report.pins = pins
+        report.refusedPin = .init(
+            path: "b",
+            error: Problem(what: "pin \"b\"", why: "all take 9 GiB", remedy: "unpin other files"))
+        let lines = report.overview(now: later, columns: nil)
+        let text = report.text(now: later, extent: .summary(columns: nil))
+        #expect(lines[0].contains("  credentials refused for 2 min  3 changes (3.0 MiB)"))
+        for words in [
+            "refused the credentials for 2 min", "deleted 3 items", "failed to store 2 files",
+            "Pinned: 1 item", "Not pinned: b: all take 9 GiB; unpin other files",
+        ] {
+            let line = lines.dropFirst().first { $0.contains(words) }
+            #expect(line.map(text.contains) == true, "\(words): \(lines)")
+        }
+        #expect(lines.count == 7, "and no more: what is under way needs nobody")
+        let narrow = report.overview(now: later, columns: 60).dropFirst()
+        #expect(narrow.allSatisfy { $0.width <= 60 }, "\(narrow)")
+        let json = try ControlJSON.encode(report)
+        #expect(try ControlJSON.decode(StatusReport.self, from: json) == report)
+        report.remote = RemoteReachability(isReachable: false, since: Sample.start)
+        #expect(report.overview(now: later, columns: nil)[0].contains("  offline for 2 min  "))
+    }
+
+    @Test func `a transfer has the time of its attempt, and how long the remote is silent`() {
+        func lines(_ operation: StatusItem.Operation, silentFor silence: Double?) -> [String] {
+            let sign = silence.map { later - $0 }
+            let item = StatusItem(
+                path: "a", state: .uploading, operation: operation, bytes: 100, percent: 40,
+                since: Sample.start - 9_000, startedAt: Sample.start, lastSignAt: sign)
+            var report = Sample.clean
+            report.items = [item]
+            let progress = SyncProgress(
+                pending: 1, bytesPending: 5,
+                uploading: [
+                    .init(
+                        path: "a", percent: 40, operation: operation, startedAt: Sample.start,
+                        lastSignAt: sign)
+                ])
+            return [
+                report.text(now: later).split(separator: "\n").last.map(String.init) ?? "",
+                progress.line(now: later),
+            ]
+        }
+        #expect(
+            lines(.upload, silentFor: 1) == [
+                "  uploading 40 %  100 B  a  (for 2 min)",
+                "1 change (5 B) to go; a: uploading 40 % (for 2 min)",
+            ])
+        #expect(
+            lines(.upload, silentFor: 38) == [
+                "  uploading 40 %  100 B  a  (for 2 min, no answer for 38 s)",
+                "1 change (5 B) to go; a: uploading 40 % (for 2 min, no answer for 38 s)",
+            ])
+        #expect(
+            lines(.delete, silentFor: 125) == [
+                "  deleting  100 B  a  (for 2 min without an answer)",
+                "1 change (5 B) to go; a: deleting (for 2 min without an answer)",
+            ])
+        #expect(lines(.move, silentFor: nil)[1].hasSuffix("; a: moving (for 2 min)"))
     }
 
     @Test func `a file name cannot draw on the terminal`() {
@@ -391,10 +478,10 @@ struct RenderingTests {
     @Test func `a sync's progress names what is being sent`() {
         let progress = SyncProgress(
             pending: 3, bytesPending: 1536, uploading: [.init(path: "a", percent: 7)])
-        #expect(progress.line == "3 changes (1.5 KiB) to go, 7 % a")
+        #expect(progress.line == "3 changes (1.5 KiB) to go; a: uploading 7 %")
         var resting = progress
         resting.resting = "they rest"
-        #expect(resting.line == "3 changes (1.5 KiB) to go, 7 % a, they rest")
+        #expect(resting.line == "3 changes (1.5 KiB) to go; a: uploading 7 %; they rest")
         #expect(
             SyncProgress(bytesSent: 2048, isDone: true).line
                 == "Everything is on the remote, 2.0 KiB sent")
@@ -416,15 +503,24 @@ struct RenderingTests {
         var progress = SyncProgress(pending: 2, bytesPending: 5, waiting: [wait])
         #expect(
             progress.line(now: Sample.start)
-                == "2 changes (5 B) to go, a: status 500, retried in 12 s")
+                == "2 changes (5 B) to go; a: status 500 (retried in 12 s)")
         #expect(
             progress.line(now: Sample.start.addingTimeInterval(12))
-                == "2 changes (5 B) to go, a: status 500, retried now")
+                == "2 changes (5 B) to go; a: status 500 (retried now)")
         progress.unreachable = Problem(
             what: "reach it", why: "the remote has not answered for 9 s (gone)")
         #expect(
             progress.line(now: Sample.start)
-                == "2 changes (5 B) to go, the remote has not answered for 9 s (gone)")
+                == "2 changes (5 B) to go; the remote has not answered for 9 s (gone)")
+        (progress.unreachable, progress.waiting) = (nil, nil)
+        progress.queued = [
+            .init(
+                path: "b", error: Problem(what: "send \"b\"", why: "it waits for its turn"),
+                attempts: 0, retryAt: nil, since: Sample.start)
+        ]
+        #expect(
+            progress.line(now: Sample.start.addingTimeInterval(12))
+                == "2 changes (5 B) to go; b: it waits for its turn (for 12 s)")
     }
 
     @Test func `a problem is one line`() {

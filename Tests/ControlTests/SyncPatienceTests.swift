@@ -19,11 +19,25 @@ import Testing
     }
 
     private mutating func limited(
-        _ progress: SyncProgress, isSending: Bool = false, at seconds: Int
+        _ progress: SyncProgress, isSending: Bool = false,
+        unanswered: [SyncProgress.Failure] = [], at seconds: Int
     ) -> SyncProgress {
         var progress = progress
-        patience.limit(&progress, isSending: isSending, at: .seconds(seconds))
+        patience.limit(
+            &progress, isSending: isSending, unanswered: unanswered, at: .seconds(seconds))
         return progress
+    }
+
+    @Test mutating func `ends when a deletion is not answered and nothing else moves`() {
+        let silent = SyncProgress.Failure(
+            path: "b", error: Problem(what: "send \"b\"", why: "no answer"))
+        let state = progress(pending: 2, waits: false)
+        #expect(!limited(state, isSending: true, at: 70).isDone, "it may still be answered")
+        #expect(!limited(state, unanswered: [silent], at: 100).isDone)
+        #expect(!limited(state, isSending: true, unanswered: [silent], at: 140).isDone)
+        let last = limited(state, unanswered: [silent], at: 141)
+        #expect(last.isDone && last.unsent == 2)
+        #expect(last.failed == [silent])
     }
 
     @Test mutating func `ends when an item fails for half a minute and nothing else moves`() {

@@ -346,6 +346,50 @@ import Testing
             _ = try await it.names(in: "Other")
             it.expect(.outOfSpace) { try it.set("user.apus.pin", "1", of: other) }
             #expect(try it.engine.pins.status().items == 0)
+            let refusal = try it.engine.pins.status().refusal
+            #expect(refusal?.path == "Other")
+            #expect(
+                refusal?.excess == PinExcess(bytes: 9 * Self.space, bytesMax: 8 * Self.space))
+            // It is of interest until something is pinned or unpinned, or for an hour.
+            try it.set("user.apus.pin", "0", of: other)
+            #expect(try it.engine.pins.status().refusal == nil)
+            it.expect(.outOfSpace) { try it.set("user.apus.pin", "1", of: other) }
+            try await it.wait(.seconds(3_000))
+            #expect(try it.engine.pins.status().refusal != nil)
+            try await it.wait(.seconds(700))
+            #expect(try it.engine.pins.status().refusal == nil)
+        }
+    }
+
+    /// Goal: a large tree neither holds the kernel up nor fills the cache beyond its bound.
+    @Test
+    func `are counted in the background beyond 512 folders, and not fetched if they do not fit`()
+        throws
+    {
+        let folders = (0..<400).map { "Other/\($0)" }
+        var settings = SimulatedMountSettings()
+        settings.engine.cacheBytesMax = 380 * Self.space
+        try Scenario.run(settings: settings) { remote in
+            for folder in ["Other", "Photos"] + folders {
+                try remote.otherClientMakesDirectory(Scenario.key(folder))
+            }
+            for path in ["Photos/a"] + folders.map({ "\($0)/a" }) {
+                try remote.otherClientWrites(Scenario.key(path), Self.bytes)
+            }
+        } _: { it in
+            _ = try await it.names(in: "Other")
+            for folder in folders { _ = try await it.names(in: folder) }
+            let (photos, other) = (try await it.find("Photos"), try await it.find("Other"))
+            try it.set("user.apus.pin", "1", of: photos)
+            try await it.awaitPins()
+            // Of the new tree, 255 folders and their pages are counted: they would fit.
+            try it.set("user.apus.pin", "1", of: other)
+            try await it.wait(.seconds(120))
+            let status = try it.engine.pins.status()
+            #expect(status.isCounted && status.hindrance == .excess)
+            #expect(status.sums.bytes == 401 * Self.space)
+            #expect(try it.status().localBytes == Self.space)
+            try it.set("user.apus.pin", "0", of: other)
         }
     }
 }

@@ -38,9 +38,14 @@ extension MountedEngine {
         }
         guard let excess else { return }
         let names = paths.map { "\"\($0.isEmpty ? "." : $0)\"" }.joined(separator: ", ")
+        throw ControlError(.refused, problem("pin \(names)", excess))
+    }
+
+    /// Returns the reason why something cannot be pinned, with both sizes.
+    private func problem(_ what: String, _ excess: PinExcess) -> Problem {
         let isForDisk = excess.bytesMax < cacheBytesMax
-        throw ControlError(
-            .refused, what: "pin \(names)",
+        return Problem(
+            what: what,
             why: Self.excess(excess.bytes, of: excess.bytesMax)
                 + (isForDisk ? " on a disk that is nearly full" : ""),
             remedy: isForDisk
@@ -116,9 +121,18 @@ extension MountedEngine {
 
     // MARK: Status
 
-    /// Returns nil if nothing is pinned.
-    func pinCounts() throws(EngineError) -> PinCounts? {
+    /// Adds what is pinned to a report, and what could not be.
+    func addPins(to report: inout StatusReport) throws(EngineError) {
         let status = try engine.pins.status()
+        report.pins = counts(status)
+        report.refusedPin = status.refusal.map { refusal in
+            SyncProgress.Failure(
+                path: refusal.path, error: problem("pin \"\(refusal.path)\"", refusal.excess))
+        }
+    }
+
+    /// Returns nil if nothing is pinned.
+    private func counts(_ status: PinStatus) -> PinCounts? {
         guard status.items > 0 else { return nil }
         var counts = PinCounts()
         counts.items = status.items

@@ -36,10 +36,17 @@ extension MountedEngine {
             report.limitItems(toBytes: Self.itemBytesMax)
             report.lostAndFound = lostAndFound
             report.passthrough = PassthroughStatus(lending)
-            report.pins = try pinCounts()
-            report.traffic = TrafficCounts(sent: engine.bytesSent, received: engine.bytesReceived)
+            try addPins(to: &report)
+            report.traffic = traffic
             return report
         }
+    }
+
+    private var traffic: TrafficCounts {
+        let (sent, received) = (engine.bytesSentPerSecond, engine.bytesReceivedPerSecond)
+        return TrafficCounts(
+            sent: engine.bytesSent, received: engine.bytesReceived,
+            sentPerSecond: sent > 0 ? sent : nil, receivedPerSecond: received > 0 ? received : nil)
     }
 
     /// Nothing if the directory cannot be read, so that the rest of the status is still reported.

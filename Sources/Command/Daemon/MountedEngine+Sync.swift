@@ -5,12 +5,16 @@ import Host
 // Sync and unmount of the control API in terms of the engine.
 
 extension MountedEngine {
-    /// The number of failing items in a report of a sync.
-    private static var waitingMax: Int { 20 }
+    /// The number of items that the last report lists of a sync that took too long.
+    private static var waitingMax: Int { SyncMoment.waitingMax }
     /// The number of items among which a sync looks for uploads and failures.
     private static var syncItemsMax: Int { 1_000 }
-    /// The maximum time between two reports of a sync that is delayed.
-    private static var delayInterval: Duration { .seconds(1) }
+    /// The number of items that wait for their turn in a report, and the time from which on they are of interest.
+    private static var queuedMax: Int { 3 }
+    private static var queuedAfter: Duration { .seconds(2) }
+    /// The maximum time between two reports: ages and the time to the next attempt change although nothing
+    /// else does.
+    private static var reportIntervalMax: Duration { .seconds(1) }
 
     func sync(
         below paths: [String], timeout: Duration?
@@ -63,7 +67,7 @@ extension MountedEngine {
     /// Returns the pending changes of the whole mount, or the reason why they are not known.
     private func pendingProgress() async -> SyncProgress {
         do throws(ControlError) {
-            return try await progress(of: [.root], sentBefore: 0).progress
+            return try await moment(of: [.root], sentBefore: 0).progress
         } catch {
             var progress = SyncProgress(isDone: false)
             progress.unverified = Problem(
@@ -84,41 +88,63 @@ extension MountedEngine {
         let end = timeout.map { clock.uptime + $0 }
         let sentBefore = engine.bytesSent
         let inodes = try await onEngine { () async throws(EngineError) in
-            await self.probe(within: timeout)
+            await self.probe(within: timeout, report)
             let inodes = try await self.inodes(of: paths)
             for inode in inodes { try engine.hasten(below: inode) }
             return inodes
         }
         var patience = SyncPatience()
-        var reported: SyncProgress?
         while true {
             let count = engine.changeCount
-            let start = ContinuousClock.now
-            var (progress, isSending) = try await progress(of: inodes, sentBefore: sentBefore)
-            let cost = start.duration(to: .now)
-            patience.limit(&progress, isSending: isSending, at: clock.uptime)
+            let start = clock.uptime
+            var moment = try await moment(of: inodes, sentBefore: sentBefore)
+            patience.limit(
+                &moment.progress, isSending: moment.isSending, unanswered: moment.unanswered,
+                at: clock.uptime)
+            var progress = moment.progress
             if let end, clock.uptime >= end, !progress.isDone {
                 try await stopWaiting(for: inodes, &progress)
+            } else if clock.uptime >= Self.queuedAfter, progress.isUnexplained {
+                progress.queued = try await waits(below: inodes, limit: Self.queuedMax)
             }
-            let isDelayed = progress.waiting != nil || progress.unreachable != nil
-            // The time to the next attempt changes although nothing else does.
-            if progress != reported || isDelayed { report(progress) }
-            reported = progress
+            let cost = clock.uptime - start
+            report(progress)
             if progress.isDone { return progress }
             let left = end.map { max(.zero, $0 - clock.uptime) } ?? .seconds(1e9)
             let pause = max(Self.reportInterval, cost * Self.restFactor)
             try await Task.sleep(for: min(left, pause))
-            let interval = isDelayed ? Self.delayInterval : SyncPatience.limit
-            await engine.waitForChange(after: count, within: min(left, interval))
+            await engine.waitForChange(
+                after: count, within: min(left, Self.reportIntervalMax))
         }
     }
 
-    private func probe(within limit: Duration?) async {
-        guard let limit else { return await engine.refreshes.probe() }
+    /// Asks a remote that is lost, or has refused the credentials; reports that if it takes long.
+    private func probe(
+        within limit: Duration?, _ report: @escaping @Sendable (SyncProgress) -> Void
+    ) async {
         await withTaskGroup { group in
-            group.addTask { await self.engine.refreshes.probe() }
-            group.addTask { try? await Task.sleep(for: limit) }
-            await group.next()
+            group.addTask {
+                await self.engine.refreshes.probe()
+                return true
+            }
+            group.addTask {
+                guard (try? await Task.sleep(for: Self.queuedAfter)) != nil else { return false }
+                var progress = await self.pendingProgress()
+                guard !Task.isCancelled, progress.unverified == nil else { return false }
+                (progress.isDone, progress.failed, progress.unsent) = (false, [], 0)
+                progress.unreachable = Problem(
+                    what: "reach the remote",
+                    why: "asking the remote whether it answers by now, and accepts the credentials")
+                report(progress)
+                return false
+            }
+            if let limit {
+                group.addTask {
+                    try? await Task.sleep(for: limit)
+                    return true
+                }
+            }
+            for await isOver in group where isOver { break }
             group.cancelAll()
         }
     }
@@ -130,104 +156,35 @@ extension MountedEngine {
         progress.isTimedOut = true
         progress.isDone = true
         progress.unsent = progress.pending
-        let waits = try await onEngine { () async throws(EngineError) in
+        progress.waiting = try await waits(below: inodes, limit: Self.waitingMax)
+    }
+
+    /// Returns the first items that are not on the remote.
+    private func waits(
+        below inodes: [InodeNumber], limit: Int
+    ) async throws(ControlError) -> [SyncProgress.Wait] {
+        try await onEngine { () async throws(EngineError) in
             var waits: [SyncProgress.Wait] = []
             for inode in inodes {
-                let items = try engine.status(below: inode, limit: Self.waitingMax).items
+                let items = try engine.status(below: inode, limit: limit).items
                 waits += items.filter { $0.failure?.isHeldDeletion != true }.map { .init($0) }
             }
-            return Array(waits.prefix(Self.waitingMax))
+            return Array(waits.prefix(limit))
         }
-        progress.waiting = waits
     }
 
-    private func progress(
+    private func moment(
         of inodes: [InodeNumber], sentBefore: UInt64
-    ) async throws(ControlError) -> (progress: SyncProgress, isSending: Bool) {
+    ) async throws(ControlError) -> SyncMoment {
         try await onEngine { () async throws(EngineError) in
-            var progress = SyncProgress(isDone: true)
-            var isSending = false
-            var refusal: Problem?
+            var moment = SyncMoment()
             for inode in inodes {
-                let status = try engine.status(
-                    below: inode, limit: Self.syncItemsMax, onlyActive: true)
-                progress.pending += status.pending.count
-                if status.pending.held > 0 {
-                    progress.held = (progress.held ?? 0) + status.pending.held
-                }
-                if status.pending.excluded > 0 { progress.excluded = status.pending.excluded }
-                progress.bytesPending += status.pending.bytes
-                progress.isDone = progress.isDone && status.pending.isSettled
-                for item in status.items.map({ StatusItem($0) }) where item.state == .uploading {
-                    progress.uploading.append(.init(path: item.path, percent: item.percent))
-                }
-                if status.reachability.isUnauthorized, !status.pending.isSettled {
-                    // Nothing is sent until the user has renewed them.
-                    refusal = Problem(unauthorized: status.reachability)
-                    progress.unsent += status.pending.count
-                } else {
-                    progress.unsent += status.pending.failedFinally
-                }
-                // The reasons of the deletion guard; see `docs/semantics.md`. Remote deletions are in
-                // `held`.
-                if let rest = status.items.lazy.compactMap(\.failure).first(where: {
-                    $0.kind == .busy && !$0.isHeldDeletion
-                }) {
-                    progress.resting = rest.why + (rest.remedy.map { " (\($0))" } ?? "")
-                }
-                isSending = isSending || status.pending.transferring > 0
-                for item in status.items { progress.add(item) }
+                moment.add(
+                    try engine.status(below: inode, limit: Self.syncItemsMax, onlyActive: true))
             }
-            if let refusal {
-                progress.isDone = true
-                progress.failed.insert(.init(path: "", error: refusal), at: 0)
-            }
-            progress.uploading = Array(progress.uploading.prefix(5))
-            progress.bytesSent = engine.bytesSent - sentBefore
-            progress.waiting = progress.waiting.map { Array($0.prefix(Self.waitingMax)) }
-            if !progress.isDone, let (reason, duration) = engine.outage {
-                let time = HumanDuration.format(seconds: Double(duration.components.seconds))
-                progress.unreachable = Problem(
-                    what: "reach the remote",
-                    why: "the remote has not answered for \(time) (\(reason))",
-                    remedy: "check the connection; the changes are sent once it answers")
-            }
-            return (progress, isSending)
-        }
-    }
-}
-
-extension SyncProgress.Wait {
-    /// The wait of any item that is not on the remote.
-    fileprivate init(_ item: PendingItem) {
-        let state = StatusItem(item)
-        let reason =
-            switch item.transfer?.kind {
-            case .upload: "it is being sent, \(state.percent) %"
-            case .some: "it is being sent"
-            case nil where item.awaitsPause: "it is open for writing"
-            case nil: "it waits for its turn"
-            }
-        self.init(
-            path: item.path,
-            error: state.error ?? Problem(what: "send \"\(item.path)\"", why: reason),
-            attempts: item.attempts, retryAt: item.retry?.date, since: item.since.date)
-    }
-}
-
-extension SyncProgress {
-    /// Adds the last failure of an item, if it has one.
-    fileprivate mutating func add(_ item: PendingItem) {
-        guard let failure = item.failure else { return }
-        if failure.isFinal {
-            failed.append(.init(path: item.path, error: Problem(failure)))
-        } else if failure.isPassing {
-            waiting =
-                (waiting ?? []) + [
-                    Wait(
-                        path: item.path, error: Problem(failure), attempts: item.attempts,
-                        retryAt: item.retry?.date)
-                ]
+            moment.finish(outage: engine.outage)
+            moment.progress.bytesSent = engine.bytesSent - sentBefore
+            return moment
         }
     }
 }

@@ -34,6 +34,8 @@ extension StatusItem {
         isPassing = item.failure?.isPassing ?? false
         retryAt = item.retry?.date
         since = item.state == .dirty || item.state == .uploading ? item.since.date : nil
+        startedAt = item.transfer?.startedAt.date
+        lastSignAt = item.transfer?.lastSignAt.date
         conflictsWith = item.counterpart
         target = item.link.map { String(decoding: $0.target, as: UTF8.self) }
         isContained = item.link?.isContained ?? false

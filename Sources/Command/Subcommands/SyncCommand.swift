@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Glibc
+import Synchronization
 
 struct SyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -9,7 +10,9 @@ struct SyncCommand: AsyncParsableCommand {
         discussion: """
             Without a path, this applies to every mount. Items that cannot be sent are listed with the \
             reason, at most 20 of them; the exit status is then 1. Failed attempts are repeated, but not \
-            waited for once nothing was sent for 30 seconds; they go on without this command. With --timeout, \
+            waited for once nothing was sent for 30 seconds; they go on without this command. So does a \
+            deletion or a move that the remote has not answered for a minute. What is waited for is shown \
+            meanwhile, with how long it has been under way, or the reason and the next attempt. With --timeout, \
             this ends after that time, for each mount; what still waits is listed with the reason, since \
             when, and the next attempt.
 
@@ -30,11 +33,14 @@ struct SyncCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON, a line for each step.")
     var json = false
 
+    /// How long the daemon may take to answer after the end of --timeout.
+    private static let answerTime: Duration = .seconds(5)
+
     func run() async throws {
         var isTimedOut = false
         var failures: [SyncProgress.Failure] = []
         var unsent: UInt64 = 0
-        for target in try Daemons().targets(ofPathsOrAll: path) {
+        for target in try await targets() {
             let last = try await sync(target)
             failures += last.failed
             unsent += last.unsent
@@ -55,17 +61,35 @@ struct SyncCommand: AsyncParsableCommand {
             remedy: "`apus status` shows each with its reason")
     }
 
+    /// Returns the targets of the paths. That asks the mounts, which may not answer.
+    private func targets() async throws -> [Daemons.Target] {
+        let (daemons, paths) = (try Daemons(), path)
+        let place = (paths.isEmpty ? daemons.mountPoints : paths).joined(separator: ", ")
+        return try await DaemonAnswer.wait(
+            from: place, within: timeout.map { $0 + Self.answerTime }
+        ) { _ in
+            try await onOwnThread { try daemons.targets(ofPathsOrAll: paths) }
+        }
+    }
+
     private func sync(_ target: Daemons.Target) async throws -> SyncProgress {
-        if json {
-            return try await target.client.sync(below: target.paths, timeout: timeout) { progress in
-                try? Console.printJSON(progress, pretty: false)
+        let (timeout, json) = (timeout, json)
+        let last = try await DaemonAnswer.wait(
+            from: target.mountPoint, within: timeout.map { $0 + Self.answerTime }
+        ) { answered in
+            let line = Mutex(ProgressLine.standardError())
+            defer { line.withLock { $0.finish() } }
+            return try await target.client.sync(below: target.paths, timeout: timeout) {
+                progress in
+                answered()
+                if json {
+                    try? Console.printJSON(progress, pretty: false)
+                } else {
+                    line.withLock { $0.show(progress) }
+                }
             }
         }
-        var line = ProgressLine.standardError()
-        let last = try await target.client.sync(below: target.paths, timeout: timeout) {
-            line.show($0)
-        }
-        line.finish()
+        if json { return last }
         Console.printFailures(of: last)
         Console.printLine("\(target.mountPoint): \(last.line).")
         return last

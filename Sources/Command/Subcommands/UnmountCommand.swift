@@ -3,15 +3,17 @@ import Control
 import Engine
 import Foundation
 import Host
+import Synchronization
 
 struct UnmountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unmount",
         abstract: "Ends a mount, once everything is on the remote.",
         discussion: """
-            Waits for pending uploads and shows their progress. Interrupting the wait leaves the \
-            folder mounted; so does the end of --timeout, which lists what still waits. A mount whose daemon is dead is removed; the exit status is then 1 if \
-            changes wait for the next mount, or if that is not known, and 0 with --now.
+            Waits for pending uploads and shows their progress, and what is waited for. Interrupting the \
+            wait leaves the folder mounted; so does the end of --timeout, which lists what still waits. A \
+            mount whose daemon is dead is removed; the exit status is then 1 if changes wait for the next \
+            mount, or if that is not known, and 0 with --now.
 
             EXAMPLES:
               apus unmount ~/Cloud
@@ -49,7 +51,7 @@ struct UnmountCommand: AsyncParsableCommand {
                 remedy: "run `apus unmount \(place.mountPoint)`")
         }
         do {
-            try await unmount(try Daemons().target(mountPoint: place.mountPoint))
+            try await unmount(try await target(mountPoint: place.mountPoint))
         } catch let error as ControlError where error.kind == .unreachable {
             try await cleanUp(place.mountPoint, after: error)
         }
@@ -71,14 +73,31 @@ struct UnmountCommand: AsyncParsableCommand {
         return true
     }
 
-    private func unmount(_ target: Daemons.Target) async throws {
-        let about = try await target.client.about()
-        let waiter = try MountWaiter(mountPoint: target.mountPoint, pid: about.pid)
-        var line = ProgressLine.standardError()
-        let last = try await target.client.unmount(now: now, timeout: timeout) {
-            line.show($0)
+    /// Limit for the answers of the daemon, apart from the uploads; nil for none.
+    private var answerTime: Duration? { timeout.map { $0 + Self.endTimeout } }
+
+    private func target(mountPoint: String) async throws -> Daemons.Target {
+        let daemons = try Daemons()
+        return try await DaemonAnswer.wait(from: mountPoint, within: answerTime) { _ in
+            try await onOwnThread { try daemons.target(mountPoint: mountPoint) }
         }
-        line.finish()
+    }
+
+    private func unmount(_ target: Daemons.Target) async throws {
+        let about = try await DaemonAnswer.wait(from: target.mountPoint, within: answerTime) {
+            _ in try await target.client.about()
+        }
+        let waiter = try MountWaiter(mountPoint: target.mountPoint, pid: about.pid)
+        let (now, timeout) = (now, timeout)
+        let last = try await DaemonAnswer.wait(from: target.mountPoint, within: answerTime) {
+            answered in
+            let line = Mutex(ProgressLine.standardError())
+            defer { line.withLock { $0.finish() } }
+            return try await target.client.unmount(now: now, timeout: timeout) { progress in
+                answered()
+                line.withLock { $0.show(progress) }
+            }
+        }
         guard !last.isInVain || now else { throw failure(last) }
         try await waiter.wait(timeout: Self.endTimeout)
         if let unverified = last.unverified, !now { throw CommandFailure(unverified) }

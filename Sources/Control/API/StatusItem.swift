@@ -35,6 +35,10 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package var retryAt: Date?
     /// The start of the wait; nil for clean items.
     package var since: Date?
+    /// The start of the current attempt to send it; nil if there is none.
+    package var startedAt: Date?
+    /// The last bytes of this attempt that were sent or answered; at first its start.
+    package var lastSignAt: Date?
     /// Whether it is open for writing, and too large to be uploaded while it is written.
     @OmittedIfFalse package var awaitsPause = false
     /// Of a conflict, the path of the remote version; ``path`` is that of the local one.
@@ -46,7 +50,7 @@ package struct StatusItem: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case path, state, operation, bytes, bytesSent, bytesHere, percent, attempts, error, retryAt,
-            since, conflictsWith, target
+            since, startedAt, lastSignAt, conflictsWith, target
         case isPassing = "passing"
         case awaitsPause
         case isContained = "contained"

@@ -30,10 +30,13 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var traffic: TrafficCounts?
     /// What is kept on this machine, of the whole mount; nil if nothing is pinned.
     package var pins: PinCounts?
+    /// The file or folder that a program has last tried to pin with the attribute, in vain; nil if there is
+    /// none, or something was pinned or unpinned since.
+    package var refusedPin: SyncProgress.Failure?
 
     private enum CodingKeys: String, CodingKey {
         case mountPoint, source, stateDirectory, cacheBytesMax, since, counts, remote, items,
-            lostAndFound, unstored, passthrough, traffic, pins
+            lostAndFound, unstored, passthrough, traffic, pins, refusedPin
         case isTruncated = "truncated"
     }
 }

@@ -4,6 +4,9 @@
 package struct SyncPatience {
     /// How long nothing may get to the remote while items fail or the remote is out of reach.
     package static let limit: Duration = .seconds(30)
+    /// How long the remote may be silent during a change that sends no bytes, such as a deletion, before
+    /// this counts as a failure. That is as long as an upload may stand still.
+    package static let silenceMax: Duration = .seconds(30)
 
     private var pendingMin = UInt64.max
     private var bytesSentMax: UInt64 = 0
@@ -16,15 +19,19 @@ package struct SyncPatience {
     ///
     /// - Parameters:
     ///   - progress: The next report.
-    ///   - isSending: Whether anything is being sent now.
+    ///   - isSending: Whether anything is being sent now, other than `unanswered`.
+    ///   - unanswered: The changes during which the remote has been silent for ``silenceMax``.
     package mutating func limit(
-        _ progress: inout SyncProgress, isSending: Bool, at now: Duration
+        _ progress: inout SyncProgress, isSending: Bool, unanswered: [SyncProgress.Failure] = [],
+        at now: Duration
     ) {
         let hasMoved = progress.pending < pendingMin || progress.bytesSent > bytesSentMax
         pendingMin = min(pendingMin, progress.pending)
         bytesSentMax = max(bytesSentMax, progress.bytesSent)
-        let waiting = progress.waiting ?? []
-        let isFailing = progress.unreachable != nil || !waiting.isEmpty
+        let failures =
+            (progress.waiting ?? []).map { SyncProgress.Failure(path: $0.path, error: $0.error) }
+            + unanswered
+        let isFailing = progress.unreachable != nil || !failures.isEmpty
         let start = isFailing ? (hasMoved ? now : failingSince ?? now) : nil
         failingSince = start
         guard let start, now - start >= Self.limit, !progress.isDone,
@@ -35,7 +42,7 @@ package struct SyncPatience {
         if let problem = progress.unreachable {
             progress.failed.insert(.init(path: "", error: problem), at: 0)
         } else {
-            progress.failed += waiting.map { .init(path: $0.path, error: $0.error) }
+            progress.failed += failures
         }
     }
 }

@@ -4,12 +4,23 @@ package import FoundationEssentials
 package struct SyncProgress: Codable, Hashable, Sendable {
     package struct Upload: Codable, Hashable, Sendable {
         package var path: String
-        /// 0 to 100.
+        /// 0 to 100; 0 if no bytes are to be sent.
         package var percent: Int
+        /// What is done on the remote; nil from a daemon of an earlier version.
+        package var operation: StatusItem.Operation?
+        /// As in ``StatusItem``.
+        package var startedAt: Date?
+        package var lastSignAt: Date?
 
-        package init(path: String, percent: Int) {
+        package init(
+            path: String, percent: Int, operation: StatusItem.Operation? = nil,
+            startedAt: Date? = nil, lastSignAt: Date? = nil
+        ) {
             self.path = path
             self.percent = percent
+            self.operation = operation
+            self.startedAt = startedAt
+            self.lastSignAt = lastSignAt
         }
     }
 
@@ -32,7 +43,7 @@ package struct SyncProgress: Codable, Hashable, Sendable {
         package var attempts: Int
         /// The time of the next attempt; nil if it is under way or not known.
         package var retryAt: Date?
-        /// The time of the change; nil except after a timeout.
+        /// The time of the change; nil from a daemon of an earlier version.
         package var since: Date?
 
         package init(
@@ -52,10 +63,13 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var bytesPending: UInt64 = 0
     /// Bytes sent since the request.
     package var bytesSent: UInt64 = 0
-    /// Some of the current uploads, for display.
+    /// Some of the current uploads and other changes of the remote, for display.
     package var uploading: [Upload] = []
     /// Some of the items that failed and are retried, see ``Wait``; nil if there are none.
     package var waiting: [Wait]?
+    /// Some of the items that wait for their turn; nil if others are under way or failed, and during the
+    /// first seconds.
+    package var queued: [Wait]?
     /// The reason why nothing can be sent now: the remote does not answer.
     package var unreachable: Problem?
     /// Failures for which the sync does not wait: those that only the user can fix and, in the last
@@ -80,9 +94,8 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var isDone = false
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytesPending, bytesSent, uploading, waiting, unreachable, failed, unsent,
-            held, excluded,
-            resting, unverified
+        case pending, bytesPending, bytesSent, uploading, waiting, queued, unreachable, failed,
+            unsent, held, excluded, resting, unverified
         case isTimedOut = "timedOut"
         case isDone = "done"
     }

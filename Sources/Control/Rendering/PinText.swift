@@ -27,6 +27,17 @@ extension PinnedItem {
     }
 }
 
+extension StatusReport {
+    /// Lines about what is pinned, and what could not be.
+    var pinLines: [String] {
+        let refused = refusedPin.map { pin in
+            let path = pin.path.isEmpty ? "." : pin.path.singleLine
+            return "Not pinned: \(path): \(pin.error.description(beside: pin.path))"
+        }
+        return (pins?.lines ?? []) + [refused].compactMap(\.self)
+    }
+}
+
 extension PinCounts {
     /// Lines for the status of a mount.
     var lines: [String] {

@@ -6,7 +6,8 @@ package struct ProgressLine {
     package enum Style: Hashable, Sendable {
         /// Redrawn, at most this many columns wide.
         case terminal(columns: Int)
-        /// A new line each time, at intervals of at least this many seconds.
+        /// A new line each time, at intervals of at least this many seconds; the second one, with what is
+        /// waited for, comes after three at most.
         case plain(interval: Double)
     }
 
@@ -14,6 +15,9 @@ package struct ProgressLine {
     private let write: (String) -> Void
     private var shown = ""
     private var shownAt: Double?
+    private var shownCount = 0
+
+    private static let firstInterval = 3.0
 
     /// - Parameter write: Outputs text, which includes escape sequences.
     package init(style: Style, write: @escaping (String) -> Void) {
@@ -43,11 +47,13 @@ package struct ProgressLine {
             // The last column stays empty, as some terminals would wrap.
             write("\r\u{1B}[2K" + String(text.prefix(columns: columns - 1)))
         case .plain(let interval):
-            if let shownAt, uptime - shownAt < interval { return }
+            let pause = shownCount == 1 ? min(interval, Self.firstInterval) : interval
+            if let shownAt, uptime - shownAt < pause { return }
             write(text + "\n")
         }
         shown = text
         shownAt = uptime
+        shownCount += 1
     }
 
     /// Shows the progress of a sync, except its last report, which is the command's result.
@@ -66,5 +72,6 @@ package struct ProgressLine {
         }
         shown = ""
         shownAt = nil
+        shownCount = 0
     }
 }

@@ -151,14 +151,7 @@ extension StatusItem {
 
     /// The word for the current transfer.
     var transferWord: String {
-        guard state == .uploading else { return "downloading" }
-        return switch operation {
-        case .delete: "deleting"
-        case .move: "moving"
-        case .create: "creating"
-        case .attributes: "updating"
-        default: "uploading"
-        }
+        state == .uploading ? operation?.transferWord ?? "uploading" : "downloading"
     }
 
     /// Limit for the reason of a failure in a summary.
@@ -166,7 +159,7 @@ extension StatusItem {
 
     /// The note in parentheses; empty if there is nothing to say.
     func note(now: Date, _ extent: StatusReport.Extent) -> [TextLine.Part] {
-        let age = since.map { "for " + HumanDuration.format(seconds: now.timeIntervalSince($0)) }
+        let age = age(now: now)
         if let conflictsWith {
             let decision = ["`apus resolve` decides", age].compactMap(\.self)
             return [
@@ -190,6 +183,14 @@ extension StatusItem {
             ? "\(error)" : error.description(beside: path).shortened(to: Self.reasonMax)
         return [.words(retry(now: now))] + TextLine.Part.quoting(reason)
             + (effort.isEmpty ? [] : [.words(", \(effort)")])
+    }
+
+    /// Returns how long its transfer has been under way, or how long it has been waiting.
+    private func age(now: Date) -> String? {
+        if state == .uploading, error == nil, let startedAt {
+            return AttemptTimes(startedAt: startedAt, lastSignAt: lastSignAt).text(now: now)
+        }
+        return since.map { "for " + HumanDuration.format(seconds: now.timeIntervalSince($0)) }
     }
 
     private func retry(now: Date) -> String {

@@ -8,7 +8,7 @@ extension StatusReport {
         let mount = TextLine([.path(mountPoint), .words("  "), .path(source)])
         var lines = [mount.shortened(to: extent.columns), "  " + totals]
         lines += notices(now: now, columns: extent.columns).map { "  \($0)" }
-        lines.append(summary)
+        lines.append(summaryWithPace)
         if let columns = extent.columns { lines = lines.flatMap { $0.wrapped(to: columns) } }
         let rows = StatusRow.rows(of: items, extent)
         lines += StatusRow.table(rows, now: now, extent)
@@ -51,30 +51,26 @@ extension StatusReport {
                     + "\(counted(unstored, "file", "files")); only an upload makes "
                     + (unstored == 1 ? "it safe" : "them safe"))
         }
-        if let pins { lines += pins.lines }
+        lines += pinLines
         if let passthrough, passthrough.isHindered, let reason = passthrough.reason {
             lines.append("Local files are read through the daemon, more slowly: \(reason)")
         }
         return lines
     }
 
-    /// Returns one line for a list of several mounts, with paths shortened for a width.
-    package func line(columns: Int?) -> String {
-        let start: [TextLine.Part] = [
-            .path(mountPoint), .words("  "), .path(source), .words("  \(summary)"),
-        ]
-        let end = lostAndFound.map { [.words(" ")] + $0.phrase + [.words(".")] }
-        return TextLine(start + (end ?? [])).shortened(to: columns)
-    }
-
     /// The most important information, as a sentence.
-    package var summary: String {
+    package var summary: String { sentence(with: []) }
+
+    /// The same with the rate of the uploads, and the time left.
+    var summaryWithPace: String { sentence(with: pace) }
+
+    private func sentence(with pace: [String]) -> String {
         let conflicts =
             counts.conflicts == 0 ? [] : [counted(counts.conflicts, "conflict", "conflicts")]
         guard counts.pending > 0 else {
             let nothing = SyncProgress.nothingPending(
                 held: counts.held?.deletions ?? 0, excluded: counts.excluded ?? 0)
-            return ([nothing] + conflicts).joined(separator: ", ") + "."
+            return ([nothing] + conflicts + pace).joined(separator: ", ") + "."
         }
         let changes = counts.pending - min(counts.pending, counts.deletions)
         let size = HumanSize.format(counts.pendingBytes)
@@ -83,14 +79,18 @@ extension StatusReport {
             + (counts.deletions == 0
                 ? [] : [counted(counts.deletions, "deletion", "deletions")])
         let failed = counts.failed == 0 ? [] : ["\(counts.failed) failed"]
-        return (["\(kinds.joined(separator: " and ")) not yet on the remote"] + failed + conflicts)
+        return
+            (["\(kinds.joined(separator: " and ")) not yet on the remote"] + failed + conflicts
+            + pace)
             .joined(separator: ", ") + "."
     }
 
-    private var totals: String {
+    private var totals: String { counted(counts.items, "item", "items") + ", " + localCopies }
+
+    /// The space that local copies take, of its bound.
+    var localCopies: String {
         let bound = cacheBytesMax.map { " of at most \(HumanSize.format($0))" } ?? ""
-        return counted(counts.items, "item", "items")
-            + ", \(HumanSize.format(counts.localBytes))\(bound) on this disk"
+        return HumanSize.format(counts.localBytes) + bound + " on this disk"
     }
 
     /// The number of items that a report without a limit would list, as far as known.

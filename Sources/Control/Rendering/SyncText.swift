@@ -1,28 +1,25 @@
 package import FoundationEssentials
 
 extension SyncProgress {
-    /// The progress as one line: `3 changes (1.5 MiB) to go, 12 % a/b.mov`, with the reason of a
-    /// delay.
+    /// The progress as one line: `3 changes (1.5 MiB) to go; a/b.mov: uploading 12 % (for 5 s)`, with the
+    /// reason of a delay, and an item that waits if none is under way.
     package var line: String { line(now: Date()) }
 
     /// - Parameter now: The time to which the next attempt is relative.
     package func line(now: Date) -> String {
         if isDone { return doneLine }
         guard pending > 0 else { return "Waiting for the last changes" }
-        let sending = uploading.prefix(2).map { "\($0.percent) % \($0.path.singleLine)" }
+        let sending = uploading.prefix(2).map { $0.text(now: now) }
         let rest = resting.map { [$0.singleLine] } ?? []
         let delay = [delay(now: now)].compactMap(\.self)
-        return (["\(changes) to go"] + delay + sending + rest).joined(separator: ", ")
+        return (["\(changes) to go"] + delay + sending + rest).joined(separator: "; ")
     }
 
     /// Returns why something is not sent now.
     private func delay(now: Date) -> String? {
         if let unreachable { return unreachable.why.singleLine }
-        guard let first = waiting?.first else { return nil }
-        let reason = "\(first.path.singleLine): \(first.error.why.singleLine)"
-        guard let retryAt = first.retryAt, retryAt > now else { return reason + ", retried now" }
-        let delay = HumanDuration.format(seconds: retryAt.timeIntervalSince(now).rounded(.up))
-        return reason + ", retried in \(delay)"
+        guard let first = waiting?.first ?? queued?.first else { return nil }
+        return "\(first.path.singleLine): \(first.error.why.singleLine)" + first.times(now: now)
     }
 
     private var doneLine: String {
@@ -129,12 +126,11 @@ extension SyncProgress.Wait {
         let waited = since.map {
             "for " + HumanDuration.format(seconds: now.timeIntervalSince($0))
         }
-        let retry = retryAt.map { time in
-            time > now
-                ? "retried in "
-                    + HumanDuration.format(seconds: time.timeIntervalSince(now).rounded(.up))
-                : "retried now"
-        }
+        let delay = retryAt.map { $0.timeIntervalSince(now).rounded(.up) } ?? 0
+        let retry =
+            delay > 0
+            ? "retried in " + HumanDuration.format(seconds: delay)
+            : attempts > 0 ? "retried now" : nil
         let times = [waited, retry].compactMap(\.self)
         return times.isEmpty ? "" : " (\(times.joined(separator: ", ")))"
     }

@@ -103,13 +103,9 @@ package struct WatchFrame {
 
     private func condition(
         _ mount: Mount, _ report: StatusReport
-    ) -> (String, StyledLine.Colour) {
+    ) -> (text: String, colour: StyledLine.Colour) {
         if let failure = mount.failure { return (failure, .bad) }
-        if report.remote.isReachable { return ("online", .good) }
-        let seconds = now.timeIntervalSince(report.remote.since)
-        let age = HumanDuration.format(seconds: seconds)
-        return report.remote.refusesCredentials
-            ? ("credentials refused for \(age)", .bad) : ("offline for \(age)", .bad)
+        return report.condition(now: now)
     }
 
     private func details(
@@ -180,11 +176,8 @@ package struct WatchFrame {
     private func attention(_ report: StatusReport) -> [String] {
         let notices = report.notices(now: now, columns: style.columns - 3)
             .flatMap { $0.wrapped(to: style.columns - 3) }
-        let urgent = report.items.filter { [.failed, .held, .conflict].contains($0.urgency) }
-        let extent = StatusReport.Extent.summary(columns: style.columns - 1)
-        let rows = StatusRow.rows(of: urgent, extent)
         return notices.map { text(StyledLine("  \($0)", .wait)) }
-            + StatusRow.table(rows, now: now, extent)
+            + report.urgentRows(now: now, columns: style.columns - 1)
             .map { text(StyledLine($0, $0.hasPrefix("      ") ? nil : .bad)) }
     }
 }

@@ -20,9 +20,7 @@ package struct WatchedTraffic: Hashable, Sendable {
 
     package mutating func note(_ report: StatusReport, at now: Duration) {
         guard let traffic = report.traffic else { return }
-        // Pending files count with all their bytes.
-        let sent = report.items.filter { $0.state == .uploading }.reduce(0) { $0 + $1.bytesSent }
-        bytesLeft = report.counts.pendingBytes - min(report.counts.pendingBytes, sent)
+        bytesLeft = report.bytesLeft
         if report.counts.pending == 0 {
             sentAtStart = nil
         } else if sentAtStart == nil {

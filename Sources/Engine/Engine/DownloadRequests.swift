@@ -17,7 +17,7 @@ package struct DownloadRequests: Sendable {
 
     package enum Outcome: Sendable {
         /// Nothing was fetched, as not all of the files fit into the cache.
-        case excess(PinRequests.Excess)
+        case excess(PinExcess)
         /// All other files are here.
         case done(failures: [PinStatus.Failure])
     }
@@ -39,7 +39,7 @@ package struct DownloadRequests: Sendable {
             try engine.local.space.bound()
         }
         if sums.bytes > bytesMax {
-            return .excess(PinRequests.Excess(bytes: sums.bytes, bytesMax: bytesMax))
+            return .excess(PinExcess(bytes: sums.bytes, bytesMax: bytesMax))
         }
         report(sums)
         let state = Locked(Progress(sums: sums))

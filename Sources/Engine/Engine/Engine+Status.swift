@@ -150,6 +150,7 @@ extension Engine {
         return PendingItem(
             inode: pending.inode, path: path,
             state: state, isDeletion: isPending && record?.links == 0, transfer: transfer,
+            silence: transfer.map { max(.zero, clock.uptime - $0.lastSign) },
             size: record?.size ?? 0, bytesHere: bytesHere, attempts: pending.attempts,
             failure: failure,
             retry: pending.failure?.isPassing == true ? pending.due.map(retryTime) : nil,
@@ -183,6 +184,16 @@ extension Engine {
 
     /// The bytes that uploads have sent since the start, each counted once.
     package var bytesSent: UInt64 { transfer.progress.sentBytes.withLock(\.total) }
+
+    /// The bytes a second that uploads have sent in the last seconds.
+    package var bytesSentPerSecond: UInt64 {
+        transfer.progress.recentBytes.withLock { $0.perSecond(at: clock.uptime) }
+    }
+
+    /// The bytes a second of files that have been fetched in the last seconds.
+    package var bytesReceivedPerSecond: UInt64 {
+        transfer.downloader.fetched.recent.withLock { $0.perSecond(at: clock.uptime) }
+    }
 
     /// The bytes of files that have been fetched since the start.
     package var bytesReceived: UInt64 { transfer.downloader.fetched.total.withLock { $0 } }

@@ -164,7 +164,7 @@ struct TransferParts: Sendable {
             pins: local.pins, store: store, clock: clock, logger: logger, random: random,
             gate: gate, lister: remote.lister, downloader: downloader,
             refreshInterval: configuration.refreshInterval)
-        progress = TransferProgress(agenda: local.agenda)
+        progress = TransferProgress(agenda: local.agenda, clock: clock)
         sweeper = UploadSweeper(
             store: store, clock: clock, logger: logger, gate: gate, progress: progress)
         let comparison = ContentComparison(content: content, gate: gate)

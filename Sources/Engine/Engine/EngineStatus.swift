@@ -33,6 +33,8 @@ package struct PendingItem: Sendable {
     package var isDeletion = false
     /// Its current transfer.
     package var transfer: Transfer?
+    /// How long nothing of this transfer was sent or answered.
+    package var silence: Duration?
     package var size: UInt64
     /// The number of its local bytes, while others are being fetched.
     package var bytesHere: UInt64?

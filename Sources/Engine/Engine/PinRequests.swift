@@ -1,3 +1,5 @@
+import Logging
+
 extension Engine {
     package var pins: PinRequests { PinRequests(engine: self) }
 }
@@ -16,14 +18,6 @@ package struct PinRequests: Sendable {
         package var sums: PinSums
     }
 
-    /// Pinned files that would not fit into the cache.
-    package struct Excess: Hashable, Sendable {
-        /// The space that all pinned files would take.
-        package var bytes: UInt64
-        /// The space that the cache may take at present.
-        package var bytesMax: UInt64
-    }
-
     /// Keeps inodes on this machine, with all that is or comes below them: their bytes are fetched in the background
     /// and not evicted. Directories that are not listed are listed first.
     ///
@@ -32,13 +26,13 @@ package struct PinRequests: Sendable {
     /// - Throws: `.notFound`, and errors of a listing; `.interrupted` if the task is cancelled.
     package func pin(
         _ inodes: [InodeNumber], report: (PinSums) -> Void = { _ in }
-    ) async throws(EngineError) -> Excess? {
+    ) async throws(EngineError) -> PinExcess? {
         try await list(atAndBelow: inodes, report)
         return try completed { () throws(Blocked) in
             let bytes = try pins.sums(with: inodes).bytes
             if Task.isCancelled { throw .failure(.interrupted, "count pinned files") }
             let bytesMax = try engine.local.space.bound()
-            if bytes > bytesMax { return Excess(bytes: bytes, bytesMax: bytesMax) }
+            if bytes > bytesMax { return PinExcess(bytes: bytes, bytesMax: bytesMax) }
             try pins.pin(inodes)
             return nil
         }
@@ -86,8 +80,17 @@ package struct PinRequests: Sendable {
     }
 
     package func status() throws(EngineError) -> PinStatus {
-        try completed(do: pins.status())
+        var status = try completed(do: pins.status())
+        if let refusal = status.refusal,
+            engine.clock.uptime - refusal.time >= Self.refusalTime
+        {
+            status.refusal = nil
+        }
+        return status
     }
+
+    /// How long the status has the refusal of an attribute.
+    private static var refusalTime: Duration { .seconds(3_600) }
 
     /// Returns all items that are pinned themselves, by path.
     package func items() throws(EngineError) -> [Item] {
@@ -119,7 +122,7 @@ package struct PinRequests: Sendable {
     private static var countedStepsMax: Int { 512 }
 
     /// Pins or unpins an inode. What is not listed, or too much to be counted at once, is counted afterwards: if it
-    /// does not fit, nothing is fetched, and the status tells.
+    /// does not fit, nothing is fetched, and the status has the reason.
     ///
     /// - Throws: `.invalid` for another value than 1 and 0; `.outOfSpace` if the known files do not fit.
     func setAttribute(
@@ -133,10 +136,7 @@ package struct PinRequests: Sendable {
             if !isPin, change == .replace {
                 throw Tree.noAttribute(Array(Self.attribute.utf8), inode)
             }
-            let bytes = try pins.sums(with: [inode], stepsMax: Self.countedStepsMax).bytes
-            guard try bytes <= engine.local.space.bound() else {
-                throw .failure(.outOfSpace, attempt)
-            }
+            try requireRoom(for: inode)
             try pins.pin([inode])
         case "0": _ = try pins.unpin(inode)
         case nil:
@@ -145,5 +145,32 @@ package struct PinRequests: Sendable {
             }
         default: throw .failure(.invalid, attempt)
         }
+    }
+
+    /// - Throws: `.outOfSpace` if the known files do not fit; the log and the status then have both sizes, as the
+    ///   program gets only a number.
+    private func requireRoom(for inode: InodeNumber) throws(Blocked) {
+        let sums = try pins.leastSums(with: inode, stepsMax: Self.countedStepsMax)
+        let bytesMax = try engine.local.space.bound()
+        guard let bytes = sums?.bytes, bytes > bytesMax else { return }
+        let path = try store.readBriefly { ObjectKey(try $0.path(of: inode)).description }
+        engine.logger.warning(
+            "pin refused: all pinned files together do not fit the cache",
+            metadata: [
+                "path": "\(path)", "bytes": "\(bytes)", "bytesMax": "\(bytesMax)",
+                "remedy": "\(Self.excessRemedy)",
+            ])
+        pins.setRefusal(
+            PinStatus.Refusal(
+                path: path, excess: PinExcess(bytes: bytes, bytesMax: bytesMax),
+                time: engine.clock.uptime))
+        throw .failure(
+            .outOfSpace,
+            "pin \"\(path)\" (all pinned files take \(bytes) bytes, the cache has \(bytesMax))",
+            remedy: Self.excessRemedy)
+    }
+
+    private static var excessRemedy: String {
+        "unpin other files, or mount with a larger --cache-size"
     }
 }

@@ -8,4 +8,10 @@ package struct Transfer: Hashable, Sendable {
     /// Bytes to send; 0 if there are none.
     package var bytesTotal: UInt64
     package var bytesSent: UInt64
+    /// The start of the current attempt.
+    package var startedAt: Timestamp
+    /// The last bytes of this operation that were sent or answered; at first its start.
+    package var lastSignAt: Timestamp
+    /// ``lastSignAt`` by the monotonic clock.
+    var lastSign: Duration
 }

@@ -16,6 +16,14 @@ package struct PinStatus: Hashable, Sendable {
         package var reason: SyncFailure
     }
 
+    /// An attribute that was not set, as not all pinned files would fit the cache.
+    package struct Refusal: Hashable, Sendable {
+        package var path: String
+        package var excess: PinExcess
+        /// By the monotonic clock.
+        var time: Duration
+    }
+
     /// The files and directories that are pinned themselves.
     package var items: UInt64 = 0
     /// The files at and below them.
@@ -25,4 +33,14 @@ package struct PinStatus: Hashable, Sendable {
     package var hindrance: Hindrance?
     /// The first of the files whose last fetch has failed.
     package var failures: [Failure] = []
+    /// The last refusal of an attribute, until something is pinned or unpinned.
+    package var refusal: Refusal?
+}
+
+/// Pinned files that would not fit into the cache.
+package struct PinExcess: Hashable, Sendable {
+    /// The space that all pinned files would take, as far as they are known.
+    package var bytes: UInt64
+    /// The space that the cache may take at present.
+    package var bytesMax: UInt64
 }

@@ -54,7 +54,7 @@ struct Pins: Sendable {
             for pin in unpinned { try database.removePin(pin) }
             return unpinned.count
         }
-        if count > 0 { try noteChange() }
+        if count > 0 { try noteChange() } else { setRefusal(nil) }
         return count
     }
 
@@ -74,17 +74,34 @@ struct Pins: Sendable {
         changes.notify()
     }
 
+    /// Records why an attribute was not set, for the status; nil if that is of no interest any more.
+    func setRefusal(_ refusal: PinStatus.Refusal?) {
+        let isChanged = state.withLock { state in
+            defer { state.refusal = refusal }
+            return state.refusal != refusal
+        }
+        if isChanged { changes.notify() }
+    }
+
     // MARK: Sums
 
     /// Returns the sums of all that is or would be pinned, as far as it is known here.
     ///
-    /// - Parameters:
-    ///   - others: Inodes to count as pinned.
-    ///   - stepsMax: The number of directories and pages after which the rest is not counted.
-    func sums(
-        with others: [InodeNumber] = [], stepsMax: Int = .max
-    ) throws(Blocked) -> PinSums {
-        try sums(of: PinWalk(try store.read { try $0.pinRoots(with: others) }), stepsMax: stepsMax)
+    /// - Parameter others: Inodes to count as pinned.
+    func sums(with others: [InodeNumber] = []) throws(Blocked) -> PinSums {
+        try sums(of: PinWalk(try store.read { try $0.pinRoots(with: others) }), stepsMax: .max)
+    }
+
+    /// Returns sums of which all that would be pinned with another inode has at least as much: what is at and
+    /// below this inode is counted first.
+    ///
+    /// - Parameter stepsMax: The number of directories and pages after which the rest is not counted.
+    /// - Returns: nil if the inode is pinned already with a directory above it.
+    func leastSums(with inode: InodeNumber, stepsMax: Int) throws(Blocked) -> PinSums? {
+        var roots = try store.read { try $0.pinRoots(with: [inode]) }
+        guard let index = roots.firstIndex(of: inode) else { return nil }
+        roots.insert(roots.remove(at: index), at: 0)
+        return try sums(of: PinWalk(roots), stepsMax: stepsMax)
     }
 
     /// Returns the sums of all that is at and below some inodes, as far as it is known here; each file
@@ -133,6 +150,7 @@ struct Pins: Sendable {
         return state.withLock { state in
             var status = items == 0 ? PinStatus() : state.status
             status.items = items
+            status.refusal = state.refusal
             return status
         }
     }
@@ -155,9 +173,11 @@ struct Pins: Sendable {
 private struct PinState {
     var changeCount: UInt64 = 0
     var status = PinStatus()
+    var refusal: PinStatus.Refusal?
 
     mutating func change() {
         changeCount += 1
+        refusal = nil
         status.isCounted = false
     }
 }

@@ -46,8 +46,12 @@ final class RemoteGate: ProviderWrapper {
         outage.begin(call, at: begin)
         defer { outage.end(call) }
         do throws(ProviderError) {
+            let outer = SignOfLife.note
             let value = try await SignOfLife.observing(
-                { [self] in noteSign(begunAt: begin) }, request)
+                { [self] in
+                    noteSign(begunAt: begin)
+                    outer?()
+                }, request)
             noteReachable()
             return value
         } catch {

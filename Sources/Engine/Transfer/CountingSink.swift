@@ -1,12 +1,12 @@
 /// Counts the bytes that pass to another sink.
 struct CountingSink: ByteSink {
     let sink: any ByteSink
-    /// Those of all sinks together.
-    let received: Locked<UInt64>
+    /// Receives the number of bytes of each write.
+    let received: @Sendable (UInt64) -> Void
     /// Those of this one.
     private let passed = Locked<UInt64>(0)
 
-    init(sink: any ByteSink, received: Locked<UInt64>) {
+    init(sink: any ByteSink, received: @escaping @Sendable (UInt64) -> Void) {
         (self.sink, self.received) = (sink, received)
     }
 
@@ -16,7 +16,7 @@ struct CountingSink: ByteSink {
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
         try sink.write(bytes, at: offset)
-        received.withLock { $0 += UInt64(bytes.count) }
+        received(UInt64(bytes.count))
         passed.withLock { $0 += UInt64(bytes.count) }
     }
 }

@@ -288,7 +288,9 @@ struct Downloader: Sendable {
     ) async throws(ProviderError) {
         let rest = piece.begin()
         guard !rest.isEmpty else { return }
-        let sink = CountingSink(sink: piece, received: fetched.total)
+        let sink = CountingSink(sink: piece) { [fetched, clock] in
+            fetched.note($0, at: clock.uptime)
+        }
         defer { note(sink.bytes, of: piece) }
         try await gate.read(key, range: rest, etag: etag, into: sink)
     }

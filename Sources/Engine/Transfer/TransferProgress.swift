@@ -2,14 +2,18 @@
 struct TransferProgress: Sendable {
     let transfers = Locked<[InodeNumber: Transfer]>([:])
     let sentBytes = Locked(SentBytes())
+    let recentBytes = Locked(RecentBytes())
     let agenda: Agenda
+    let clock: any Clock
 
     func tracking<Value>(
         _ inode: InodeNumber, _ kind: Transfer.Kind, bytes: UInt64 = 0,
         _ work: () async throws -> Value
     ) async throws -> Value {
         transfers.withLock {
-            $0[inode] = Transfer(kind: kind, bytesTotal: bytes, bytesSent: 0)
+            $0[inode] = Transfer(
+                kind: kind, bytesTotal: bytes, bytesSent: 0, startedAt: clock.wallTime,
+                lastSignAt: clock.wallTime, lastSign: clock.uptime)
         }
         agenda.noteMove(of: inode)
         agenda.changes.notify()
@@ -17,7 +21,7 @@ struct TransferProgress: Sendable {
             transfers.withLock { _ = $0.removeValue(forKey: inode) }
             agenda.changes.notify()
         }
-        return try await work()
+        return try await SignOfLife.forwarding({ [self] in noteSign(of: inode) }, work)
     }
 
     func noteProgress(_ sent: UInt64, of inode: InodeNumber) {
@@ -25,9 +29,20 @@ struct TransferProgress: Sendable {
             guard let before = transfers[inode]?.bytesSent, sent > before else { return }
             transfers[inode]?.bytesSent = sent
         }
-        sentBytes.withLock { $0.note(sent, of: inode) }
+        noteSign(of: inode)
+        let more = sentBytes.withLock { $0.note(sent, of: inode) }
+        if more > 0 { recentBytes.withLock { $0.note(more, at: clock.uptime) } }
         agenda.noteMove(of: inode)
         agenda.changes.notify()
+    }
+
+    /// Notes that the remote has accepted or sent bytes of an operation.
+    private func noteSign(of inode: InodeNumber) {
+        let (wallTime, uptime) = (clock.wallTime, clock.uptime)
+        transfers.withLock { transfers in
+            transfers[inode]?.lastSignAt = wallTime
+            transfers[inode]?.lastSign = uptime
+        }
     }
 }
 
@@ -59,11 +74,15 @@ struct SentBytes {
     }
 
     /// - Parameter sent: The bytes of the upload that are at the store.
-    mutating func note(_ sent: UInt64, of inode: InodeNumber) {
-        guard let upload = uploads[inode] else { return }
+    /// - Returns: Those of them that are counted only now.
+    @discardableResult
+    mutating func note(_ sent: UInt64, of inode: InodeNumber) -> UInt64 {
+        guard let upload = uploads[inode] else { return 0 }
         let counted = upload.counted ?? sent
-        total += sent > counted ? sent - counted : 0
+        let more = sent > counted ? sent - counted : 0
+        total += more
         uploads[inode]?.counted = max(sent, counted)
+        return more
     }
 
     mutating func end(_ inode: InodeNumber) {

@@ -23,4 +23,14 @@ package enum SignOfLife {
         }
         return try result.get()
     }
+
+    /// Calls `note` for the bytes of all calls that `work` makes.
+    ///
+    /// Not optimised, as ``observing(_:_:)``.
+    @_optimize(none)
+    static func forwarding<Value>(
+        _ note: @escaping @Sendable () -> Void, _ work: () async throws -> Value
+    ) async throws -> Value {
+        try await $note.withValue(note) { try await work() }
+    }
 }
