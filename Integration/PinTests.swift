@@ -45,7 +45,7 @@ extension MountedTests {
                     #expect(status.contains(words), "\(status)")
                 }
                 let log = try Program.require(Apus.path, "log", folder.point)
-                #expect(log.contains("pin refused"), "\(log)")
+                #expect(log.contains("Pin refused"), "\(log)")
                 #expect(log.contains("1048576000") && log.contains("524288000"), "\(log)")
                 #expect(try folder.state(of: "Photos/0") == "remote")
             }

@@ -26,7 +26,7 @@ extension MountedTests {
             }
         }
 
-        /// Goal: whoever waits for a server that answers all but one request sees which change that is.
+        /// Goal: a wait for a server that answers all but one request names its change.
         @Test(.timeLimit(.minutes(2)))
         func `name a deletion that the server does not answer, and end with it`() async throws {
             try await WebDAVServer.with(.apache) { server in
@@ -35,7 +35,8 @@ extension MountedTests {
                     var options = MountedFolder.Options()
                     options.otherSource = "webdav+http://127.0.0.1:\(relay.port)"
                     try MountedFolder.with(options) { folder in
-                        relay.hold(.toServer, of: "DELETE")
+                        // A request that is held back is sent again once Apache ends its idle connection.
+                        relay.hold(.fromServer, of: "DELETE")
                         try Files.unlink(folder.local("gone"))
                         let sync = try Apus.start(["sync", folder.point, "--timeout", "10s"])
                         #expect(relay.waitForHold())

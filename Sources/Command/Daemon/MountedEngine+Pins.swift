@@ -38,28 +38,7 @@ extension MountedEngine {
         }
         guard let excess else { return }
         let names = paths.map { "\"\($0.isEmpty ? "." : $0)\"" }.joined(separator: ", ")
-        throw ControlError(.refused, problem("pin \(names)", excess))
-    }
-
-    /// Returns the reason why something cannot be pinned, with both sizes.
-    private func problem(_ what: String, _ excess: PinExcess) -> Problem {
-        let isForDisk = excess.bytesMax < cacheBytesMax
-        return Problem(
-            what: what,
-            why: Self.excess(excess.bytes, of: excess.bytesMax)
-                + (isForDisk ? " on a disk that is nearly full" : ""),
-            remedy: isForDisk
-                ? "free space on the disk of the state directory, or mount with a smaller --keep-free"
-                : Self.excessRemedy)
-    }
-
-    private static func excess(_ bytes: UInt64, of cacheBytesMax: UInt64) -> String {
-        "all pinned files together take \(HumanSize.format(bytes)), and the cache has "
-            + HumanSize.format(cacheBytesMax)
-    }
-
-    private static var excessRemedy: String {
-        "unpin other files, or mount with a larger --cache-size"
+        throw ControlError(.refused, Problem("pin \(names)", excess, cacheBytesMax: cacheBytesMax))
     }
 
     /// Reports until everything is here, or nothing arrives for too long.
@@ -127,7 +106,9 @@ extension MountedEngine {
         report.pins = counts(status)
         report.refusedPin = status.refusal.map { refusal in
             SyncProgress.Failure(
-                path: refusal.path, error: problem("pin \"\(refusal.path)\"", refusal.excess))
+                path: refusal.path,
+                error: Problem(
+                    "pin \"\(refusal.path)\"", refusal.excess, cacheBytesMax: cacheBytesMax))
         }
     }
 
@@ -153,8 +134,8 @@ extension MountedEngine {
         case nil: nil
         case .excess:
             Problem(
-                what: what, why: Self.excess(status.sums.bytes, of: cacheBytesMax),
-                remedy: Self.excessRemedy)
+                what: what, why: Problem.excess(status.sums.bytes, of: cacheBytesMax),
+                remedy: Problem.excessRemedy)
         case .noRoom:
             Problem(
                 what: what,
@@ -166,6 +147,29 @@ extension MountedEngine {
                 what: what, why: "the remote cannot be reached, or refuses the credentials",
                 remedy: "they are fetched once it answers")
         }
+    }
+}
+
+extension Problem {
+    /// The reason why something cannot be pinned, with both sizes.
+    fileprivate init(_ what: String, _ excess: PinExcess, cacheBytesMax: UInt64) {
+        let isForDisk = excess.bytesMax < cacheBytesMax
+        self.init(
+            what: what,
+            why: Self.excess(excess.bytes, of: excess.bytesMax)
+                + (isForDisk ? " on a disk that is nearly full" : ""),
+            remedy: isForDisk
+                ? "free space on the disk of the state directory, or mount with a smaller --keep-free"
+                : Self.excessRemedy)
+    }
+
+    fileprivate static func excess(_ bytes: UInt64, of cacheBytesMax: UInt64) -> String {
+        "all pinned files together take \(HumanSize.format(bytes)), and the cache has "
+            + HumanSize.format(cacheBytesMax)
+    }
+
+    fileprivate static var excessRemedy: String {
+        "unpin other files, or mount with a larger --cache-size"
     }
 }
 

@@ -48,7 +48,7 @@ extension Merge {
         if isHeld, observation == .gone { return }
         if isHeld { try enqueue([inode]) }
         if case .object(let object) = observation, let synced = try database.synced(inode),
-            isAgreed(object, record, synced), try !isReturning(record)
+            isAgreed(object, record, synced), try !database.isReturning(record)
         {
             try keepMark(of: object, inode, synced)
             try database.setRemote(nil, of: inode)
@@ -63,12 +63,6 @@ extension Merge {
         }
         guard let state = try database.syncState(of: inode) else { return }
         try applyLocally(Planner.plan(state), state)
-    }
-
-    /// Whether an item deleted here appears here again: its observed object is to be accepted, also if it is the
-    /// agreed one, as of a deletion that was undone.
-    private func isReturning(_ record: InodeRecord) throws -> Bool {
-        try record.links == 0 && database.isObserved(record.id)
     }
 
     /// Stores the more precise etag of a known version.
@@ -199,7 +193,9 @@ extension Merge {
         record.hasMetadata = true
         try database.update(record, from: known.record)
         try database.setMetadata(synced, remoteModified: object.remoteModified, of: inode)
-        if known.isObserved, try !isReturning(record) { try database.setRemote(nil, of: inode) }
+        if known.isObserved, try !database.isReturning(record) {
+            try database.setRemote(nil, of: inode)
+        }
         changes.cacheChanges.append(.attributes(inode))
         return true
     }

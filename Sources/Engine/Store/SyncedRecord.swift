@@ -197,6 +197,12 @@ extension Database {
         try hasRow("remote WHERE inode = ?", [inode])
     }
 
+    /// Whether an item deleted here appears here again: its observed object is to be accepted, also if it is the
+    /// agreed one, as of a deletion that was undone.
+    func isReturning(_ record: InodeRecord) throws -> Bool {
+        try record.links == 0 && isObserved(record.id)
+    }
+
     /// Returns the entries of a local directory that were never on the remote and in whose intended
     /// place another object was observed, in ascending order of the names.
     func newInodesObserved(in directory: InodeNumber) throws -> [RemoteName] {
