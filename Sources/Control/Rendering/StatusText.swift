@@ -61,7 +61,7 @@ extension StatusReport {
     /// The most important information, as a sentence.
     package var summary: String { sentence(with: []) }
 
-    /// The same with the rate of the uploads, and the time left.
+    /// The same; while changes are pending, with the rates of transfers and the time left.
     var summaryWithPace: String { sentence(with: pace) }
 
     private func sentence(with pace: [String]) -> String {
@@ -70,7 +70,7 @@ extension StatusReport {
         guard counts.pending > 0 else {
             let nothing = SyncProgress.nothingPending(
                 held: counts.held?.deletions ?? 0, excluded: counts.excluded ?? 0)
-            return ([nothing] + conflicts + pace).joined(separator: ", ") + "."
+            return ([nothing] + conflicts).joined(separator: ", ") + "."
         }
         let changes = counts.pending - min(counts.pending, counts.deletions)
         let size = HumanSize.format(counts.pendingBytes)
