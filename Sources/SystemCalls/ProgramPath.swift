@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Finds programs as a shell does.
