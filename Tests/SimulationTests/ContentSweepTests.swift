@@ -287,6 +287,7 @@ import Testing
         let counts = try [1, 50].map { files in
             let count = Mutex(0)
             try Scenario.run(settings: Self.onDisk) { it in
+                #expect(try await it.names(in: "") == [])
                 it.remote.setReachable(false)
                 for index in 0..<files { try await it.write("f\(index)", Self.bytes) }
                 try await it.wait(.seconds(30))

@@ -82,6 +82,7 @@ struct LargeDeletionTests {
             #expect(released.largest <= Self.namesMax)
             #expect(released.sum == 150)
             it.engine.local.agenda.setPaused(false)
+            it.engine.local.agenda.notify()
             #expect(try await it.rest())
             #expect(try await it.names(in: "").count == 50)
         }
@@ -99,6 +100,7 @@ struct LargeDeletionTests {
             #expect(undone.largest <= Self.namesMax)
             #expect(undone.sum == 150)
             it.engine.local.agenda.setPaused(false)
+            it.engine.local.agenda.notify()
             #expect(try await it.rest())
             #expect(try await it.names(in: "").count == 200)
         }
