@@ -199,7 +199,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "Engine", "Simulation", .product(name: "GRDB", package: "GRDB.swift"),
+                "Engine", "Simulation", "SystemCalls",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(

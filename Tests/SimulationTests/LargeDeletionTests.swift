@@ -35,6 +35,9 @@ struct LargeDeletionTests {
         }
 
         private let counts = Mutex(Counts())
+        private let recordings: AsyncStream<Void>.Continuation?
+
+        init(recordings: AsyncStream<Void>.Continuation?) { self.recordings = recordings }
 
         var largest: Int { counts.withLock(\.largest) }
         var sum: Int { counts.withLock(\.sum) }
@@ -46,20 +49,25 @@ struct LargeDeletionTests {
         func databaseDidChange(with event: DatabaseEvent) { counts.withLock { $0.current += 1 } }
 
         func databaseDidCommit(_ database: Database) {
-            counts.withLock { counts in
+            let isRecording = counts.withLock { counts in
+                let isRecording = counts.current > 0
                 counts.largest = max(counts.largest, counts.current)
                 counts.sum += counts.current
                 counts.current = 0
+                return isRecording
             }
+            if isRecording { recordings?.yield() }
         }
 
         func databaseDidRollback(_ database: Database) { counts.withLock { $0.current = 0 } }
     }
 
+    /// - Parameter recordings: Receives an element after each transaction that changed such rows.
     private static func counting(
-        _ it: Scenario, _ body: () async throws -> Void
+        _ it: Scenario, recordings: AsyncStream<Void>.Continuation? = nil,
+        _ body: () async throws -> Void
     ) async throws -> RowCounts {
-        let counts = RowCounts()
+        let counts = RowCounts(recordings: recordings)
         try it.engine.store.write {
             $0.add(transactionObserver: counts, extent: .observerLifetime)
         }
@@ -108,20 +116,18 @@ struct LargeDeletionTests {
 
     @Test func `on the remote let other changes pass in between`() throws {
         try Self.run(deleting: 150) { it in
-            let isListed = Atomic(false)
-            async let listing: Void = {
-                try await it.refresh()
-                isListed.store(true, ordering: .relaxed)
+            let (recordings, source) = AsyncStream<Void>.makeStream()
+            async let states: [UInt64] = {
+                var states: [UInt64] = []
+                for await _ in recordings {
+                    try await it.makeDirectory("d\(states.count)")
+                    states.append(UInt64(try it.status().pending.held))
+                }
+                return states
             }()
-            var counts: Set<UInt64> = []
-            for index in 0..<10_000 where !isListed.load(ordering: .relaxed) {
-                try it.engine.store.write { _ in }
-                if index % 7 == 0 { try await it.makeDirectory("d\(index)") }
-                counts.insert(UInt64(try it.status().pending.held))
-                await Task.yield()
-            }
-            try await listing
-            #expect(counts.contains { (1..<150).contains($0) }, "\(counts)")
+            _ = try await Self.counting(it, recordings: source) { try await it.refresh() }
+            source.finish()
+            #expect(try await states.contains { (1..<150).contains($0) })
             #expect(try it.status().pending.held == 150)
         }
     }
