@@ -496,7 +496,88 @@ class Directory:
             mount.stop()
 
 
-WORKS = {work.name: work for work in (Cache, Opens, Dead, Frozen, Creates, Known, Evict, Directory)}
+class Gone:
+    """Removes all names of a large directory on the remote, and lists it again.
+
+    Their deletions are held, as so many are at once, and then confirmed.
+    """
+
+    name = "gone"
+
+    def run(self, load):
+        source, count = load.folder("gone"), load.count(1_000_000)
+        os.mkdir(f"{source.folder}/d")
+        make_empty_files(f"{source.folder}/d", count)
+        mount = load.mount(source)
+        if len(os.listdir(f"{mount.point}/d")) != count:
+            raise Failure("a listing lacks names")
+        mount.end()
+        for entry in os.scandir(f"{source.folder}/d"):
+            os.unlink(entry.path)
+        mount.again()
+        say = f"{count:,} names gone from a directory"
+        refresh = ("refresh", f"{mount.point}/d")
+        yield from self.beside(load, mount, refresh, f"{say}: recording")
+        if (held := load.counts(mount)["held"]["items"]) != count:
+            raise Failure(f"{held} of {count} deletions are held")
+        confirm = ("confirm-deletions", mount.point)
+        yield from self.beside(load, mount, confirm, f"{say}: confirming")
+        seconds, _ = mount.apus("sync", mount.point, limit=load.limit * 2)
+        yield Bound(f"{say}: applying", seconds, "s")
+        if os.listdir(f"{mount.point}/d"):
+            raise Failure("names are left")
+        yield Bound(f"{say}: the largest memory", mount.memory_peak(), "MiB", most=100)
+        mount.stop()
+
+    def beside(self, load, mount, command, say):
+        """Runs a command of Apus, and makes directories meanwhile."""
+        longest, number = 0, 0
+        start = time.monotonic()
+        program = Program([mount.peer.program, *command], load.path("command.log"), mount.command[1])
+        load.scope.add(program.stop)
+        while program.is_running:
+            before = time.monotonic()
+            os.mkdir(f"{mount.point}/{command[0]}-{number}")
+            longest = max(longest, time.monotonic() - before)
+            number += 1
+            time.sleep(0.01)
+        yield Bound(say, time.monotonic() - start, "s")
+        yield Bound(f"{say}: the longest mkdir beside it", longest * 1000, "ms", most=1000)
+
+
+class Pending:
+    """Starts with many files that no server has."""
+
+    name = "pending"
+
+    def run(self, load):
+        server, count = load.webdav(), load.count(100_000)
+        mount = load.mount(server)
+        os.listdir(mount.point)
+        with load.halted(server):
+            for number in range(count):
+                if number % 1000 == 0:
+                    os.mkdir(f"{mount.point}/{number // 1000}")
+                with open(f"{mount.point}/{number // 1000}/{number}", "w") as file:
+                    file.write(f"{number}\n")
+            say = f"{count:,} files to upload"
+            yield Bound(f"{say}: status", mount.apus("status", mount.point)[0], "s", most=1)
+            mount.end(is_killed=True)
+            yield Bound(f"{say}: first ls after kill -9", mount.again(), "s", most=1)
+            mount.end(is_killed=True)
+            with load.another_boot():
+                yield Bound(f"{say}: first ls after a reboot", mount.again(), "s", most=1)
+                yield Bound(f"{say}: memory after that", mount.memory_peak(), "MiB", most=150)
+                for number in range(0, count, max(1, count // 100)):
+                    with open(f"{mount.point}/{number // 1000}/{number}") as file:
+                        if file.read() != f"{number}\n":
+                            raise Failure(f"file {number} has other bytes")
+                mount.end(is_killed=True)
+
+
+WORKS = {work.name: work for work in (
+    Cache, Opens, Dead, Frozen, Creates, Known, Pending, Evict, Directory, Gone,
+)}
 
 
 # Steps

@@ -7,10 +7,12 @@ import Testing
 /// asks for it, and programs never wait long for that.
 @Suite("The first look into a known directory after the start") struct FirstLookAfterStartTests {
     private static func run(
-        latency: Duration, _ body: @escaping @Sendable (Scenario) async throws -> Void
+        latency: Duration, altogether budget: Duration = .seconds(2),
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
     ) throws {
         var settings = SimulatedMountSettings()
         settings.engine.firstLookMax = .seconds(1)
+        settings.engine.firstLooksMax = budget
         settings.engine.refreshInterval = .seconds(3_600)
         settings.provider.latency = latency...latency
         try Scenario.run(settings: settings) { remote in
@@ -53,6 +55,14 @@ import Testing
             let start = it.engine.clock.uptime
             for number in 0..<40 { _ = try await it.names(in: "d\(number)") }
             #expect(it.engine.clock.uptime - start < .seconds(4))
+        }
+    }
+
+    @Test func `hardly waits for a remote that has not answered the mount`() throws {
+        try Self.run(latency: .seconds(3), altogether: .milliseconds(100)) { it in
+            let start = it.engine.clock.uptime
+            for number in 0..<40 { #expect(try await it.names(in: "d\(number)") == []) }
+            #expect(it.engine.clock.uptime - start < .milliseconds(150))
         }
     }
 

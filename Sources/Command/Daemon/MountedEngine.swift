@@ -77,6 +77,7 @@ final class MountedEngine: MountService {
                 configuration.cacheBytesMax = cacheBytesMax
                 configuration.keepFreeBytes = try options.keepFree.bytes(of: disk.space())
                 configuration.foundNames = opened.foundNames
+                if !opened.hasAnswered { configuration.firstLooksMax = .milliseconds(100) }
                 let started = try DaemonPools()
                 (self.pools, pools) = (started, started)
                 engine = try Engine(

@@ -20,6 +20,8 @@ struct SourceOpening: Sendable {
     /// A source that is open, or opened in the background.
     struct Opened {
         let provider: any Provider
+        /// false if the mount has waited in vain: programs are not to wait for the remote as well.
+        let hasAnswered: Bool
         /// Sentences for the user.
         let notes: [String]
         /// See `ProviderEnvironment.foundNames`.
@@ -62,9 +64,10 @@ struct SourceOpening: Sendable {
     }
 
     func open() async throws -> Opened {
-        let provider = try await provider()
+        let (provider, hasAnswered) = try await provider()
         return Opened(
-            provider: provider, notes: findings.notes.withLock { $0 },
+            provider: provider, hasAnswered: hasAnswered,
+            notes: findings.notes.withLock { $0 },
             foundNames: findings.names.withLock { $0 }, known: known(by: provider))
     }
 
@@ -74,26 +77,29 @@ struct SourceOpening: Sendable {
         return source.known(by: provider, root: root)
     }
 
+    /// - Returns: Also whether the store has answered by now.
     /// - Throws: `SourceError` if the source cannot be opened, unless it was before and the store is only
     ///   out of reach. Errors of the state's database.
-    private func provider() async throws -> any Provider {
+    private func provider() async throws -> (any Provider, hasAnswered: Bool) {
         guard let known = try store.knownRemote(), let traits = source.traits(asIn: known) else {
-            return try await opened()
+            return (try await opened(), true)
         }
         let provider = ConnectingProvider(traits: traits) { [self] () async throws(SourceError) in
             try await connect(asIn: known)
         }
         switch await outcome(of: provider) {
-        case .success: break
+        case .success: return (provider, true)
         case nil: environment.note("the remote has not answered yet; \(Self.meanwhile)")
         case .failure(let error) where error.isPassing:
             environment.note("\(error.description); \(Self.meanwhile)")
         case .failure(let error):
             let kept = try store.knownRemote()
-            guard kept?.isCapable(as: known) == true else { return try await opened() }
+            guard kept?.isCapable(as: known) == true else {
+                return (try await opened(), true)
+            }
             throw error
         }
-        return provider
+        return (provider, false)
     }
 
     private static let meanwhile = """

@@ -120,7 +120,9 @@ struct RemoteParts: Sendable {
             configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
             activity: activity, answers: answers, schedule: schedule, space: local.space,
             merger: merger, walks: detector,
-            firstLooks: Locked(FirstLooks(waitMax: configuration.firstLookMax)))
+            firstLooks: Locked(
+                FirstLooks(
+                    waitMax: configuration.firstLookMax, budget: configuration.firstLooksMax)))
         names = NameFinder(
             store: store, clock: clock, gate: gate, activity: activity, answers: answers,
             lister: lister, merger: merger)

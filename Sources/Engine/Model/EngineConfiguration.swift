@@ -22,12 +22,14 @@ package struct EngineConfiguration: Sendable {
     package var keepFreeBytes: UInt64 = 0
     /// Interval at which directories in use are listed again.
     package var refreshInterval: Duration = .seconds(30)
-    /// How long the first look into a known directory since the start may wait for its listing; zero not
-    /// to wait.
-    package var firstLookMax: Duration = .zero
     /// The same for those of which the remote reports changes: it may miss some, such as changes of the
     /// other machines that share a disk. nil for ten times ``refreshInterval``.
     package var followedRefreshInterval: Duration?
+    /// How long the first look into a known directory since the start may wait for its listing; zero not
+    /// to wait.
+    package var firstLookMax: Duration = .zero
+    /// How long such looks may wait altogether right after the start.
+    package var firstLooksMax: Duration = .seconds(2)
     /// Delay between the last close of a written file and its upload. Programs that write a file under
     /// a temporary name, or close it between two writes, go on within milliseconds.
     package var settleTime: Duration = .milliseconds(500)

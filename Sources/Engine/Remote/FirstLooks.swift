@@ -15,11 +15,12 @@ struct FirstLooks {
     /// How long one look may wait; zero if none does.
     private let waitMax: Duration
     private var listed: Set<InodeNumber> = []
-    private var budget = Self.budgetMax
+    private var budget: Duration
     private var refilled: Duration = .zero
 
-    init(waitMax: Duration) {
+    init(waitMax: Duration, budget: Duration = Self.budgetMax) {
         self.waitMax = waitMax
+        self.budget = budget
     }
 
     /// Returns how long a look into a directory may wait; nil if it is not the first, or others have
