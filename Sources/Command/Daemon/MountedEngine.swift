@@ -76,8 +76,7 @@ final class MountedEngine: MountService {
                 var configuration = Self.configuration(options, source: source)
                 configuration.cacheBytesMax = cacheBytesMax
                 configuration.keepFreeBytes = try options.keepFree.bytes(of: disk.space())
-                configuration.foundNames = opened.foundNames
-                if !opened.hasAnswered { configuration.firstLooksMax = .milliseconds(100) }
+                opened.complete(&configuration)
                 let started = try DaemonPools()
                 (self.pools, pools) = (started, started)
                 engine = try Engine(

@@ -28,6 +28,12 @@ struct SourceOpening: Sendable {
         let foundNames: NameMatching?
         /// For later mounts.
         let known: KnownRemote
+
+        /// Adds the findings that the engine needs.
+        func complete(_ configuration: inout EngineConfiguration) {
+            configuration.foundNames = foundNames
+            if !hasAnswered { configuration.firstLooksMax = .milliseconds(100) }
+        }
     }
 
     private final class Findings: Sendable {
