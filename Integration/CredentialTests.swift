@@ -5,76 +5,79 @@ extension MountedTests {
     /// A password that changes while its server is mounted.
     @Suite(.timeLimit(.minutes(5)))
     struct `Credentials` {
-        private func write(_ password: String, for server: WebDAVServer, to file: String) throws {
-            let text = """
-                [[credentials]]
-                source = "\(server.source)"
-                username = "me"
-                password = "\(password)"
-                """
-            try Files.write(Array(text.utf8), to: file)
-            try Files.setMode(0o600, of: file)
+        private func account(_ password: String) -> WebDAVServer.Account {
+            WebDAVServer.Account(scheme: .digest, user: "me", password: password)
+        }
+
+        /// Mounts a server whose password is "old", by a configuration file.
+        ///
+        /// - Parameters:
+        ///   - directory: Made on the server before.
+        ///   - body: Gets the server, the mount, and a function that changes the password in the file.
+        private func mounted(
+            with directory: String? = nil,
+            _ body: (WebDAVServer, MountedFolder, (String) throws -> Void) throws -> Void
+        ) async throws {
+            try await WebDAVServer.with(.apache, account: account("old")) { server in
+                let file = "\(server.base)/apus/config.toml"
+                func configure(_ password: String) throws {
+                    let text = """
+                        [[credentials]]
+                        source = "\(server.source)"
+                        username = "me"
+                        password = "\(password)"
+                        """
+                    try Files.write(Array(text.utf8), to: file)
+                    try Files.setMode(0o600, of: file)
+                }
+                try Files.makeDirectory("\(server.base)/apus")
+                try configure("old")
+                if let directory { try Files.makeDirectory("\(server.folder)/\(directory)") }
+                var options = MountedFolder.Options()
+                options.otherSource = server.source
+                options.environment = ["XDG_CONFIG_HOME": server.base]
+                try MountedFolder.with(options) { try body(server, $0, configure) }
+            }
+        }
+
+        private func awaitRefusal(in folder: MountedFolder) throws {
+            try eventually("the refusal is told", within: .seconds(60)) {
+                try Program.require(Apus.path, "status", folder.point)
+                    .contains("has refused the credentials")
+            }
         }
 
         @Test func `a mount goes on by itself once the password is corrected in config.toml`()
             async throws
         {
-            func account(_ password: String) -> WebDAVServer.Account {
-                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
-            }
-            try await WebDAVServer.with(.apache, account: account("old")) { server in
-                try Files.makeDirectory("\(server.base)/apus")
-                let file = "\(server.base)/apus/config.toml"
-                try write("old", for: server, to: file)
-                var options = MountedFolder.Options()
-                options.otherSource = server.source
-                options.environment = ["XDG_CONFIG_HOME": server.base]
-                try MountedFolder.with(options) { folder in
-                    try Files.write([1], to: folder.local("before"))
-                    try folder.sync()
-                    try server.change(to: account("new"))
-                    try Files.write([2], to: folder.local("after"))
-                    try eventually("the refusal is told", within: .seconds(60)) {
-                        try Program.require(Apus.path, "status", folder.point)
-                            .contains("has refused the credentials")
-                    }
-                    try write("new", for: server, to: file)
-                    try eventually("the file is on the server", within: .seconds(150)) {
-                        try Files.names(in: server.folder).contains("after")
-                    }
-                    try folder.sync()
-                    #expect(try Files.holds([2], at: "\(server.folder)/after"))
-                    #expect(try folder.report().counts.failed == 0)
+            try await mounted { server, folder, configure in
+                try Files.write([1], to: folder.local("before"))
+                try folder.sync()
+                try server.change(to: account("new"))
+                try Files.write([2], to: folder.local("after"))
+                try awaitRefusal(in: folder)
+                try configure("new")
+                try eventually("the file is on the server", within: .seconds(150)) {
+                    try Files.names(in: server.folder).contains("after")
                 }
+                try folder.sync()
+                #expect(try Files.holds([2], at: "\(server.folder)/after"))
+                #expect(try folder.report().counts.failed == 0)
             }
         }
 
         /// Method: the mount itself asks again after five seconds, then less and less often.
         @Test func `a sync asks at once whether refused credentials are accepted`() async throws {
-            func account(_ password: String) -> WebDAVServer.Account {
-                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
-            }
-            try await WebDAVServer.with(.apache, account: account("old")) { server in
-                try Files.makeDirectory("\(server.base)/apus")
-                let file = "\(server.base)/apus/config.toml"
-                try write("old", for: server, to: file)
-                var options = MountedFolder.Options()
-                options.otherSource = server.source
-                options.environment = ["XDG_CONFIG_HOME": server.base]
-                try MountedFolder.with(options) { folder in
-                    #expect(try Files.names(in: folder.point) == [])
-                    for number in 1...3 {
-                        try server.change(to: account("new \(number)"))
-                        try Files.write([2], to: folder.local("file \(number)"))
-                        try eventually("the refusal is told", within: .seconds(60)) {
-                            try Program.require(Apus.path, "status", folder.point)
-                                .contains("has refused the credentials")
-                        }
-                        try Apus.expectRefusal("sync", folder.point, naming: "credentials")
-                        try write("new \(number)", for: server, to: file)
-                        try folder.sync()
-                        #expect(try Files.holds([2], at: "\(server.folder)/file \(number)"))
-                    }
+            try await mounted { server, folder, configure in
+                #expect(try Files.names(in: folder.point) == [])
+                for number in 1...3 {
+                    try server.change(to: account("new \(number)"))
+                    try Files.write([2], to: folder.local("file \(number)"))
+                    try awaitRefusal(in: folder)
+                    try Apus.expectRefusal("sync", folder.point, naming: "credentials")
+                    try configure("new \(number)")
+                    try folder.sync()
+                    #expect(try Files.holds([2], at: "\(server.folder)/file \(number)"))
                 }
             }
         }
@@ -83,35 +86,21 @@ extension MountedTests {
         func `a status with --retry asks at once whether they are accepted, and sends what waits`()
             async throws
         {
-            func account(_ password: String) -> WebDAVServer.Account {
-                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
-            }
-            try await WebDAVServer.with(.apache, account: account("old")) { server in
-                try Files.makeDirectory("\(server.base)/apus")
-                let file = "\(server.base)/apus/config.toml"
-                try write("old", for: server, to: file)
-                var options = MountedFolder.Options()
-                options.otherSource = server.source
-                options.environment = ["XDG_CONFIG_HOME": server.base]
-                try MountedFolder.with(options) { folder in
-                    #expect(try Files.names(in: folder.point) == [])
-                    try server.change(to: account("new"))
-                    try Files.write([2], to: folder.local("file"))
-                    try eventually("the refusal is told", within: .seconds(60)) {
-                        try Program.require(Apus.path, "status", folder.point)
-                            .contains("has refused the credentials")
-                    }
-                    let refused = try Apus.run("status", folder.point, "--retry")
-                    #expect(refused.status == 0, "\(refused)")
-                    #expect(refused.output.contains("has refused the credentials"), "\(refused)")
-                    try write("new", for: server, to: file)
-                    let accepted = try Apus.run("status", "--retry", folder.point)
-                    #expect(accepted.status == 0, "\(accepted)")
-                    #expect(
-                        accepted.output.hasSuffix("\nEverything is on the remote.\n"),
-                        "\(accepted)")
-                    #expect(try Files.holds([2], at: "\(server.folder)/file"))
-                }
+            try await mounted { server, folder, configure in
+                #expect(try Files.names(in: folder.point) == [])
+                try server.change(to: account("new"))
+                try Files.write([2], to: folder.local("file"))
+                try awaitRefusal(in: folder)
+                let refused = try Apus.run("status", folder.point, "--retry")
+                #expect(refused.status == 0, "\(refused)")
+                #expect(refused.output.contains("has refused the credentials"), "\(refused)")
+                try configure("new")
+                let accepted = try Apus.run("status", "--retry", folder.point)
+                #expect(accepted.status == 0, "\(accepted)")
+                #expect(
+                    accepted.output.hasSuffix("\nEverything is on the remote.\n"),
+                    "\(accepted)")
+                #expect(try Files.holds([2], at: "\(server.folder)/file"))
             }
         }
 
@@ -187,64 +176,37 @@ extension MountedTests {
         @Test func `an unmount with nothing to send takes no refused credentials for a failure`()
             async throws
         {
-            func account(_ password: String) -> WebDAVServer.Account {
-                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
-            }
-            try await WebDAVServer.with(.apache, account: account("old")) { server in
-                try Files.makeDirectory("\(server.base)/apus")
-                try write("old", for: server, to: "\(server.base)/apus/config.toml")
-                try Files.makeDirectory("\(server.folder)/unseen")
-                var options = MountedFolder.Options()
-                options.otherSource = server.source
-                options.environment = ["XDG_CONFIG_HOME": server.base]
-                try MountedFolder.with(options) { folder in
-                    try Files.write([1], to: folder.local("sent"))
-                    try folder.sync()
-                    try server.change(to: account("new"))
-                    #expect(throws: (any Error).self) {
-                        try Files.names(in: folder.local("unseen"))
-                    }
-                    try eventually("the refusal is told", within: .seconds(60)) {
-                        try Program.require(Apus.path, "status", folder.point)
-                            .contains("has refused the credentials")
-                    }
-                    let said = try Program.require(Apus.path, "unmount", folder.point)
-                    #expect(said.contains("Everything is on the remote"))
+            try await mounted(with: "unseen") { server, folder, _ in
+                try Files.write([1], to: folder.local("sent"))
+                try folder.sync()
+                try server.change(to: account("new"))
+                #expect(throws: (any Error).self) {
+                    try Files.names(in: folder.local("unseen"))
                 }
+                try awaitRefusal(in: folder)
+                let said = try Program.require(Apus.path, "unmount", folder.point)
+                #expect(said.contains("Everything is on the remote"))
             }
         }
 
         @Test func `refused credentials keep back as many changes as are waiting`() async throws {
-            func account(_ password: String) -> WebDAVServer.Account {
-                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
-            }
-            try await WebDAVServer.with(.apache, account: account("old")) { server in
-                try Files.makeDirectory("\(server.base)/apus")
-                try write("old", for: server, to: "\(server.base)/apus/config.toml")
-                var options = MountedFolder.Options()
-                options.otherSource = server.source
-                options.environment = ["XDG_CONFIG_HOME": server.base]
-                try MountedFolder.with(options) { folder in
-                    try Files.write([1], to: folder.local("sent"))
-                    try folder.sync()
-                    try server.change(to: account("new"))
-                    for name in ["a", "b", "c"] { try Files.write([1], to: folder.local(name)) }
-                    try eventually("the refusal is told", within: .seconds(60)) {
-                        try Program.require(Apus.path, "status", folder.point)
-                            .contains("has refused the credentials")
-                    }
-                    let changes = "3 changes (3 B) not yet on the remote, 3 could not be sent"
-                    let sync = try Apus.run("sync", folder.local("a"), folder.local("b"))
-                    #expect(sync.status == 1)
-                    #expect(sync.output.contains(": 2 changes (2 B)"), "\(sync)")
-                    #expect(sync.output.contains(", 2 could not be sent."), "\(sync)")
-                    #expect(sync.errors.contains("use the credentials"), "\(sync)")
-                    try Apus.expectRefusal(
-                        "unmount", folder.point, naming: "3 items could not be sent")
-                    let last = try Apus.run("unmount", "--now", folder.point)
-                    #expect(last.status == 0, "\(last)")
-                    #expect(last.output == "\(changes); the next mount sends them.\n")
-                }
+            try await mounted { server, folder, _ in
+                try Files.write([1], to: folder.local("sent"))
+                try folder.sync()
+                try server.change(to: account("new"))
+                for name in ["a", "b", "c"] { try Files.write([1], to: folder.local(name)) }
+                try awaitRefusal(in: folder)
+                let changes = "3 changes (3 B) not yet on the remote, 3 could not be sent"
+                let sync = try Apus.run("sync", folder.local("a"), folder.local("b"))
+                #expect(sync.status == 1)
+                #expect(sync.output.contains(": 2 changes (2 B)"), "\(sync)")
+                #expect(sync.output.contains(", 2 could not be sent."), "\(sync)")
+                #expect(sync.errors.contains("use the credentials"), "\(sync)")
+                try Apus.expectRefusal(
+                    "unmount", folder.point, naming: "3 items could not be sent")
+                let last = try Apus.run("unmount", "--now", folder.point)
+                #expect(last.status == 0, "\(last)")
+                #expect(last.output == "\(changes); the next mount sends them.\n")
             }
         }
     }

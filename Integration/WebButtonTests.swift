@@ -102,9 +102,11 @@ extension MountedTests {
             }
         }
 
-        /// The report of the page has 200 items, so that it cannot tell the exact number of more.
-        @Test func `confirm held deletions`() throws {
-            let names = (0..<250).map { String($0 + 1_000) }
+        /// Deletes files here at once, and shows that to the page.
+        private func deleting(
+            _ count: Int, _ body: (MountedFolder, WebPage, _ names: [String]) throws -> Void
+        ) throws {
+            let names = (0..<count).map { String($0 + 1_000) }
             try MountedFolder.with(Self.refreshing) { remote in
                 try Files.makeDirectory(remote + "/many")
                 for name in names { try Files.write([1], to: "\(remote)/many/\(name)") }
@@ -114,14 +116,33 @@ extension MountedTests {
                     .wait().expectSuccess()
                 try WebPage.with { page in
                     try page.choose(folder)
-                    try page.await("at least 200 deletions here held", in: "#attention-list")
-                    #expect(try Files.names(in: folder.remote("many")) == names)
-                    try page.click("Confirm", in: "#attention-list")
-                    try page.await("250 deletions are done", in: "#message[data-state=good]")
+                    try page.await("deletions here held", in: "#attention-list")
+                    try body(folder, page, names)
                     try page.await("Nothing", in: "#attention-list")
-                    try folder.sync()
-                    #expect(try Files.names(in: folder.remote("many")) == [])
                 }
+            }
+        }
+
+        /// The report of the page has 200 items, so that it cannot tell the exact number of more.
+        @Test func `confirm held deletions`() throws {
+            try deleting(250) { folder, page, names in
+                try page.await("at least 200 deletions here held", in: "#attention-list")
+                #expect(try Files.names(in: folder.remote("many")) == names)
+                try page.click("Confirm", in: "#attention-list")
+                try page.await("250 deletions are done", in: "#message[data-state=good]")
+                try folder.sync()
+                #expect(try Files.names(in: folder.remote("many")) == [])
+            }
+        }
+
+        @Test func `bring back held deletions`() throws {
+            try deleting(120) { folder, page, names in
+                try page.click("Reject", in: "#attention-list")
+                try page.await("120 items are back", in: "#message")
+                try eventually("they are here") {
+                    try Files.names(in: folder.local("many")) == names
+                }
+                #expect(try Files.names(in: folder.remote("many")) == names)
             }
         }
 

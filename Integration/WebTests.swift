@@ -177,30 +177,6 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(3)))
-        func `shows held deletions, and brings them back`() throws {
-            let names = (0..<120).map { String($0 + 1000) }
-            try MountedFolder.with(Self.refreshing) { remote in
-                try Files.makeDirectory(remote + "/many")
-                for name in names { try Files.write([1], to: "\(remote)/many/\(name)") }
-            } _: { folder in
-                #expect(try Files.names(in: folder.local("many")) == names)
-                try Program.start(["rm", "-rf"] + names.map { folder.local("many/\($0)") })
-                    .wait().expectSuccess()
-                try WebPage.with { page in
-                    try page.choose(folder)
-                    try page.await("deletions here held", in: "#attention-list")
-                    try page.click("Reject", in: "#attention-list")
-                    try page.await("120 items are back", in: "#message")
-                    try page.await("Nothing", in: "#attention-list")
-                    try eventually("they are here") {
-                        try Files.names(in: folder.local("many")) == names
-                    }
-                    #expect(try Files.names(in: folder.remote("many")) == names)
-                }
-            }
-        }
-
-        @Test(.timeLimit(.minutes(3)))
         func `can be used by keys alone`() throws {
             try MountedFolder.with(Self.refreshing) { remote in
                 try Files.makeDirectory(remote + "/Photos")

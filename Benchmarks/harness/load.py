@@ -543,6 +543,7 @@ class Gone:
             time.sleep(0.01)
         yield Bound(say, time.monotonic() - start, "s")
         yield Bound(f"{say}: the longest mkdir beside it", longest * 1000, "ms", most=1000)
+        yield Bound(f"{say}: the largest memory until then", mount.memory_peak(), "MiB", most=100)
 
 
 class Pending:

@@ -8,8 +8,8 @@ import SystemCalls
 // The control API in terms of the engine.
 
 extension MountedEngine {
-    /// Limit for the texts of a report's items, so that a report of 100,000 stays within memory.
-    private static var itemBytesMax: Int { 32 << 20 }
+    /// Limit for the texts of a report's items, so that a report of 10,000 stays within memory.
+    private static var itemBytesMax: Int { 8 << 20 }
     /// The minimum time between two reports of one stream.
     static var reportInterval: Duration { .milliseconds(200) }
     /// How many times as long as the preparation of a report the pause after it is at least: below a

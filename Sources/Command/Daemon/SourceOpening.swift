@@ -15,7 +15,7 @@ struct SourceOpening: Sendable {
     private let hooks = ShutdownHooks()
 
     /// How long a mount waits for a store that it can do without.
-    private static let patience: Duration = .milliseconds(700)
+    private static let patience: Duration = .milliseconds(600)
 
     /// A source that is open, or opened in the background.
     struct Opened {
@@ -32,7 +32,7 @@ struct SourceOpening: Sendable {
         /// Adds the findings that the engine needs.
         func complete(_ configuration: inout EngineConfiguration) {
             configuration.foundNames = foundNames
-            if !hasAnswered { configuration.firstLooksMax = .milliseconds(100) }
+            if !hasAnswered { configuration.firstLooksMax = .zero }
         }
     }
 

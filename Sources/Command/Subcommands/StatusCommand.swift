@@ -41,12 +41,12 @@ struct StatusCommand: AsyncParsableCommand {
     @Argument(help: "Files and folders, with everything below.", completion: .file())
     var path: [String] = []
 
-    @Flag(help: "Show all items, with their whole paths.")
+    @Flag(help: "Show all items, up to 10,000, with their whole paths.")
     var all = false
 
     @Flag(
         help: """
-            Print JSON with all items: a list with a report for each mount; with --watch, a report \
+            Print JSON with all items, up to 10,000: a list with a report for each mount; with --watch, a report \
             a line.
             """)
     var json = false
@@ -75,7 +75,7 @@ struct StatusCommand: AsyncParsableCommand {
     /// How long the attempts of --retry are waited for.
     private var retryTime: Duration { timeout ?? .seconds(10) }
 
-    /// More than the daemon lists.
+    /// The maximum is more than the daemon lists.
     private var limit: Int? { all || json ? .max : nil }
 
     func validate() throws {

@@ -17,7 +17,7 @@ struct Routes: Sendable {
 
     /// Items of a status report without a `limit`, and with any.
     private static let itemsUsual = 1_000
-    private static let itemsMax = 100_000
+    private static let itemsMax = 10_000
 
     /// Names of one page of a listing without a `limit`, and with any.
     private static let namesUsual = 1_000

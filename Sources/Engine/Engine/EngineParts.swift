@@ -122,7 +122,8 @@ struct RemoteParts: Sendable {
             merger: merger, walks: detector,
             firstLooks: Locked(
                 FirstLooks(
-                    waitMax: configuration.firstLookMax, budget: configuration.firstLooksMax)))
+                    waitMax: configuration.firstLookMax, budget: configuration.firstLooksMax,
+                    at: clock.uptime)))
         names = NameFinder(
             store: store, clock: clock, gate: gate, activity: activity, answers: answers,
             lister: lister, merger: merger)

@@ -16,11 +16,12 @@ struct FirstLooks {
     private let waitMax: Duration
     private var listed: Set<InodeNumber> = []
     private var budget: Duration
-    private var refilled: Duration = .zero
+    private var refilled: Duration
 
-    init(waitMax: Duration, budget: Duration = Self.budgetMax) {
+    init(waitMax: Duration, budget: Duration, at now: Duration) {
         self.waitMax = waitMax
         self.budget = budget
+        refilled = now
     }
 
     /// Returns how long a look into a directory may wait; nil if it is not the first, or others have
