@@ -45,6 +45,30 @@ struct StatusTests {
         }
     }
 
+    /// Method: one piece takes eight seconds.
+    @Test func `each second in which bytes arrive is a change`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.pieceBytes = (128 << 10)...(128 << 10)
+        settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(
+                Scenario.key("film"), [UInt8](repeating: 7, count: 1 << 20))
+        } _: { it in
+            let film = try await it.find("film")
+            try await it.engine.retrying { () throws(Blocked) in
+                try it.engine.open(film, access: .read, truncating: false)
+            }
+            var seen: Set<UInt64> = []
+            repeat {
+                let count = it.engine.changeCount
+                seen.insert(it.engine.bytesReceived)
+                await it.engine.waitForChange(after: count, within: .seconds(60))
+            } while try it.status().downloading > 0
+            #expect(seen.isSuperset(of: (1...7).map { UInt64($0) * 128 << 10 }), "\(seen)")
+            it.engine.release(film, access: .read)
+        }
+    }
+
     /// Method: pages of two names; a name that was seen is removed in between, and another one is made.
     @Test func `a listing in pages is by name and has each once, with its state`() throws {
         try Scenario.run { remote in

@@ -288,8 +288,9 @@ struct Downloader: Sendable {
     ) async throws(ProviderError) {
         let rest = piece.begin()
         guard !rest.isEmpty else { return }
-        let sink = CountingSink(sink: piece) { [fetched, clock] in
-            fetched.note($0, at: clock.uptime)
+        let sink = CountingSink(sink: piece) { [fetched, clock, changes] in
+            // On a slow line a piece takes long.
+            if fetched.note($0, at: clock.uptime) { changes.notify() }
         }
         defer { note(sink.bytes, of: piece) }
         try await gate.read(key, range: rest, etag: etag, into: sink)

@@ -6,8 +6,9 @@ struct FetchedBytes: Sendable {
     /// In the last hour, by program.
     let programs = Locked(DownloadLedger())
 
-    func note(_ bytes: UInt64, at now: Duration) {
+    /// - Returns: Whether they are the first ones in this second.
+    func note(_ bytes: UInt64, at now: Duration) -> Bool {
         total.withLock { $0 += bytes }
-        recent.withLock { $0.note(bytes, at: now) }
+        return recent.withLock { $0.note(bytes, at: now) }
     }
 }

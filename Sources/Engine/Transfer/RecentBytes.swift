@@ -7,14 +7,17 @@ struct RecentBytes: Sendable {
     /// The first bytes after a window without any.
     private var begin: Duration = .zero
 
-    mutating func note(_ bytes: UInt64, at now: Duration) {
+    /// - Returns: Whether they are the first ones in this second.
+    @discardableResult
+    mutating func note(_ bytes: UInt64, at now: Duration) -> Bool {
         if trimmed(at: now).isEmpty { begin = now }
         seconds = Array(trimmed(at: now))
         if seconds.last?.second == now.components.seconds {
             seconds[seconds.count - 1].bytes += bytes
-        } else {
-            seconds.append((now.components.seconds, bytes))
+            return false
         }
+        seconds.append((now.components.seconds, bytes))
+        return true
     }
 
     /// Returns the bytes a second during the last window.

@@ -31,7 +31,7 @@ struct TransferProgress: Sendable {
         }
         noteSign(of: inode)
         let more = sentBytes.withLock { $0.note(sent, of: inode) }
-        if more > 0 { recentBytes.withLock { $0.note(more, at: clock.uptime) } }
+        if more > 0 { recentBytes.withLock { _ = $0.note(more, at: clock.uptime) } }
         agenda.noteMove(of: inode)
         agenda.changes.notify()
     }
