@@ -53,12 +53,19 @@ final class DescriptorCloser: Sendable {
     /// Runs a job, which gives the caller's place back.
     func run(_ job: @escaping @Sendable () -> Void) {
         state.update(waking: .none) { $0.jobs += 1 }
-        let counted: @Sendable () -> Void = { [state] in
-            job()
-            state.update { $0.jobs -= 1 }
-        }
+        if start(), queue.append(job) { return }
         // Without threads the caller has to wait, as the system lacks memory.
-        if !start() || !queue.append(counted) { counted() }
+        job()
+        state.update { $0.jobs -= 1 }
+    }
+
+    /// Runs the next job, and releases it: its file may be closed with it.
+    ///
+    /// - Returns: false once the queue is closed.
+    private static func runNext(of queue: JobQueue<@Sendable () -> Void>) -> Bool {
+        guard let job = queue.takeFirst() else { return false }
+        job()
+        return true
     }
 
     private func start() -> Bool {
@@ -66,8 +73,8 @@ final class DescriptorCloser: Sendable {
             if let hasThreads { return hasThreads }
             var started = 0
             for _ in 0..<Self.threads {
-                let thread = try? WorkerThread(name: "apus-closer") { [queue] in
-                    while let job = queue.takeFirst() { job() }
+                let thread = try? WorkerThread(name: "apus-closer") { [queue, state] in
+                    while Self.runNext(of: queue) { state.update { $0.jobs -= 1 } }
                 }
                 guard let thread else { break }
                 queue.addTaker()

@@ -203,6 +203,7 @@ import Testing
                 }
             }
         }
+        disk.awaitIdleFiles()
         #expect(descriptorCount == 0)
     }
 
