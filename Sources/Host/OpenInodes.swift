@@ -163,10 +163,12 @@ final class OpenInodes: Sendable {
         return kept
     }
 
-    /// Closes up to two idle descriptors if there are too many: one more than was opened, as there may have
-    /// been no place for earlier ones.
-    private func closeIdle() {
-        for _ in 0..<2 {
+    /// Closes idle descriptors if there are too many.
+    ///
+    /// - Parameter countMax: Their limit; by default one more than was opened, as there may have been no
+    ///   place for earlier ones.
+    private func closeIdle(atMost countMax: Int = 2) {
+        for _ in 0..<countMax {
             let hasPlace = closer.takePlace()
             let closing = state.withLock { state in
                 state.closable.count > capacity
@@ -193,7 +195,8 @@ final class OpenInodes: Sendable {
             }
         }
         closer.givePlaceBack()
-        closeIdle()
+        // If no file is opened any more, nothing else closes those that found no place.
+        closeIdle(atMost: .max)
     }
 }
 
