@@ -108,20 +108,18 @@ final class DeletionHold: Sendable {
     }
 
     private func releaseConfirmed() async throws(Blocked) {
-        // At the end, as the deletions themselves would delay the release of the others.
-        defer { agenda.notify() }
         var last: InodeNumber? = InodeNumber(rawValue: 0)
         while let released = last {
             last = try store.write {
                 try $0.releaseConfirmed(after: released, limit: changesMax, due: agenda.due())
             }
+            agenda.notify()
             await Task.yield()
         }
     }
 
     /// - Returns: The number of deletions.
     private func enqueueDeletions() async throws(Blocked) -> Int {
-        defer { agenda.notify() }
         var (count, last) = (0, InodeNumber(rawValue: 0))
         while true {
             let enqueued = try store.write {
@@ -129,6 +127,7 @@ final class DeletionHold: Sendable {
             }
             guard let enqueued else { return count }
             (count, last) = (count + enqueued.count, enqueued.last)
+            agenda.notify()
             await Task.yield()
         }
     }
