@@ -38,9 +38,9 @@ extension Engine {
         }
     }
 
-    /// - Throws: `.unreachable` at the deadline, even if the remote neither answers nor fails.
-    ///   While the pages of a listing bring new entries, that is not before
-    ///   ``EngineConfiguration/listingDeadline``; the listing itself continues.
+    /// Returns at the deadline, even if the remote neither answers nor fails: the operation finds out
+    /// whether the need was met at that very moment. While the pages of a listing bring new entries,
+    /// that is not before ``EngineConfiguration/listingDeadline``; the listing itself continues.
     private func satisfyInTime(
         _ need: MissingData, since start: Duration, cancel: (@Sendable () -> Void)?
     ) async throws(EngineError) {
@@ -66,8 +66,7 @@ extension Engine {
                 task.cancel()
             }
         }
-        guard isLate, case .failure = result else { return try result.get() }
-        throw late(need)
+        if !isLate { try result.get() }
     }
 
     private func outcome(
