@@ -83,6 +83,12 @@ extension MountedTests {
                 let sync = try Apus.run("sync", folder.point, "--timeout", "1s")
                 #expect(sync.status == 1, "\(sync)")
                 #expect(sync.errors.contains("it has not answered for 6 s; "), "\(sync)")
+                for options in [[], ["--now"]] {
+                    let unmount = try Apus.run(
+                        ["unmount", folder.point, "--timeout", "1s"] + options)
+                    #expect(unmount.status == 1 && folder.isMounted, "\(unmount)")
+                    #expect(unmount.errors.contains("it has not answered for 6 s; "), "\(unmount)")
+                }
             }
         }
     }

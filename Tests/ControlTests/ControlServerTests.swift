@@ -316,11 +316,13 @@ struct ControlServerTests {
         }
     }
 
-    @Test func `confirmed deletions are counted`() async throws {
+    @Test func `confirmed deletions are counted, with the progress of many`() async throws {
         let service = FakeMount()
         try await ServerFixture.run(service) { server in
-            let answer = try await server.client.confirmDeletions()
-            #expect(answer == DeletionsReport(here: HeldCounts(items: 120), onRemote: 0))
+            var seen: [DeletionsReport] = []
+            let last = try await server.client.confirmDeletions { seen.append($0) }
+            #expect(seen == Sample.confirmations)
+            #expect(last == Sample.confirmations[1])
             #expect(service.calls == [.confirmDeletions])
         }
     }
@@ -328,8 +330,10 @@ struct ControlServerTests {
     @Test func `rejected deletions are counted, and what is left is named`() async throws {
         let service = FakeMount()
         try await ServerFixture.run(service) { server in
-            let answer = try await server.client.rejectDeletions()
-            #expect(answer == Sample.rejection)
+            var seen: [RejectionReport] = []
+            let last = try await server.client.rejectDeletions { seen.append($0) }
+            #expect(seen == Sample.rejections)
+            #expect(last == Sample.rejections[1])
             #expect(service.calls == [.rejectDeletions])
         }
     }

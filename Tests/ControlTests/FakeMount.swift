@@ -241,14 +241,23 @@ final class FakeMount: MountService {
         return LinkReport(url: "https://cloud.example.org/\(path)")
     }
 
-    func confirmDeletions() async throws(ControlError) -> DeletionsReport {
+    func confirmDeletions() -> AsyncThrowingStream<DeletionsReport, any Error> {
         state.withLock { $0.calls.append(.confirmDeletions) }
-        return DeletionsReport(here: HeldCounts(items: 120), onRemote: 0)
+        return Self.stream(of: Sample.confirmations)
     }
 
-    func rejectDeletions() async throws(ControlError) -> RejectionReport {
+    func rejectDeletions() -> AsyncThrowingStream<RejectionReport, any Error> {
         state.withLock { $0.calls.append(.rejectDeletions) }
-        return Sample.rejection
+        return Self.stream(of: Sample.rejections)
+    }
+
+    private static func stream<Value: Sendable>(
+        of values: [Value]
+    ) -> AsyncThrowingStream<Value, any Error> {
+        AsyncThrowingStream { continuation in
+            for value in values { continuation.yield(value) }
+            continuation.finish()
+        }
     }
 
     func unmount(
@@ -328,8 +337,15 @@ enum Sample {
         path: "a/b.jpg", bytes: 4096, modified: start, deleted: start,
         expires: start.addingTimeInterval(30 * 86_400))
 
-    static let rejection = RejectionReport(
-        sentAgain: 120, broughtBack: 0, left: 2, leftPaths: ["a", "b\n"])
+    static let confirmations = [
+        DeletionsReport(here: HeldCounts(items: 120), released: 100, onRemote: 0, isDone: false),
+        DeletionsReport(here: HeldCounts(items: 120), released: 120, onRemote: 0),
+    ]
+
+    static let rejections = [
+        RejectionReport(sentAgain: 60, broughtBack: 0, left: 0, leftPaths: [], isDone: false),
+        RejectionReport(sentAgain: 120, broughtBack: 0, left: 2, leftPaths: ["a", "b\n"]),
+    ]
 
     static let clean = StatusReport(
         mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",

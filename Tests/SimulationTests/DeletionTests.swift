@@ -38,7 +38,7 @@ struct DeletionTests {
             #expect(status.pending.isSettled, "nothing is left to send")
             #expect(status.items.allSatisfy { $0.failure?.remedy != nil })
 
-            let confirmed = try await it.engine.confirmDeletions()
+            let confirmed = try await it.engine.deletions.confirm()
             #expect(confirmed.here == HeldDeletions(items: 150))
             try await it.engine.deletions.awaitConfirmed(within: .seconds(5))
             #expect(try await it.names(in: "").count == 50)
@@ -52,7 +52,7 @@ struct DeletionTests {
         try Self.runHeld { it in
             try await it.wait(.seconds(5))
             it.engine.local.agenda.setPaused(true)
-            _ = try await it.engine.confirmDeletions()
+            _ = try await it.engine.deletions.confirm()
             let start = it.engine.clock.uptime
             try await it.engine.deletions.awaitConfirmed(within: .seconds(5))
             #expect(it.engine.clock.uptime - start == .seconds(5))
@@ -108,7 +108,7 @@ struct DeletionTests {
             try await it.write("d/f3", [7])
             try await it.wait(.seconds(30))
             #expect(try await it.names(in: "d").count == 150)
-            #expect(try await it.engine.confirmDeletions().here == held)
+            #expect(try await it.engine.deletions.confirm().here == held)
             #expect(try it.engine.heldDeletions(below: .root) == HeldDeletions())
             #expect(try await it.rest())
             #expect(try await it.names(in: "d") == ["f3"])
@@ -133,7 +133,7 @@ struct DeletionTests {
             let new = try await it.find("d/new")
             #expect(try it.engine.item(new).failure?.kind == .busy)
             #expect(throws: Never.self) { try it.engine.synchronize(new) }
-            _ = try await it.engine.confirmDeletions()
+            _ = try await it.engine.deletions.confirm()
             #expect(try await it.rest())
             #expect(it.remotePaths == ["d", "d/new"])
         }
@@ -433,7 +433,7 @@ struct DeletionTests {
             try it.mount.start()
             try await it.wait(.seconds(30))
             #expect(it.remotePaths.count >= 300 - 101)
-            _ = try await it.engine.confirmDeletions()
+            _ = try await it.engine.deletions.confirm()
             #expect(try await it.rest(within: .seconds(20)))
             #expect(it.remotePaths.count == 50)
         }

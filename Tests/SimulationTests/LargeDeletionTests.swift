@@ -84,7 +84,7 @@ struct LargeDeletionTests {
             #expect(held.sum == 150)
             it.engine.local.agenda.setPaused(true)
             let released = try await Self.counting(it) {
-                let confirmed = try await it.engine.confirmDeletions()
+                let confirmed = try await it.engine.deletions.confirm()
                 #expect(confirmed.here == HeldDeletions(items: 150))
             }
             #expect(released.largest <= Self.namesMax)
@@ -143,7 +143,7 @@ struct LargeDeletionTests {
             #expect(try it.status().pending.held == 150)
             try await it.wait(.seconds(120))
             #expect(try await it.names(in: "").count == 200)
-            let confirmed = try await it.engine.confirmDeletions()
+            let confirmed = try await it.engine.deletions.confirm()
             #expect(confirmed.here == HeldDeletions(items: 150))
             #expect(try await it.rest())
             #expect(try await it.names(in: "").count == 50)
@@ -199,13 +199,13 @@ struct LargeDeletionTests {
         try Self.run(deleting: 150) { it in
             try await it.refresh()
             it.mount.life.dieBeforeStep(step)
-            _ = try? await it.engine.confirmDeletions()
+            _ = try? await it.engine.deletions.confirm()
             await it.mount.kill()
             try it.mount.start()
             try await it.wait(.seconds(5))
             let held = try it.status().pending.held
             #expect(held == 0 || step == 1 && held == 150, "\(held)")
-            _ = try await it.engine.confirmDeletions()
+            _ = try await it.engine.deletions.confirm()
             #expect(try await it.rest())
             #expect(try await it.names(in: "").count == 50)
         }

@@ -327,7 +327,7 @@ struct ListingTests {
             #expect(count > 1_001)
             try await it.refresh()
             #expect(try it.engine.heldDeletions(below: .root).items == count - 1)
-            _ = try await it.engine.confirmDeletions()
+            _ = try await it.engine.deletions.confirm()
             #expect(try await it.rest())
             #expect(try await it.names(in: "") == ["file"])
         }

@@ -51,7 +51,7 @@ import Testing
             // What is put back there is released, and the rest goes once it is confirmed.
             try it.remote.otherClientWrites(Scenario.key("f145"), Self.bytes("f145"))
             try await it.refresh()
-            _ = try await it.engine.confirmDeletions()
+            _ = try await it.engine.deletions.confirm()
             #expect(try await it.rest())
             #expect(try await it.names(in: "").count == 191)
             #expect(try await it.read("f145") == Self.bytes("f145"))
@@ -171,7 +171,7 @@ import Testing
                 _ = try database.undoDeletions(after: first, limit: 1_000)
             }
             try await it.refresh()
-            _ = try await it.engine.confirmDeletions()
+            _ = try await it.engine.deletions.confirm()
             #expect(try await it.rest())
             #expect(it.remotePaths.count == 200)
             #expect(try await it.names(in: "").count == 200)

@@ -8,8 +8,6 @@ import SystemCalls
 // The control API in terms of the engine.
 
 extension MountedEngine {
-    /// Limit for the texts of a report's items, so that a report of 10,000 stays within memory.
-    private static var itemBytesMax: Int { 8 << 20 }
     /// The minimum time between two reports of one stream.
     static var reportInterval: Duration { .milliseconds(200) }
     /// How many times as long as the preparation of a report the pause after it is at least: below a
@@ -33,7 +31,7 @@ extension MountedEngine {
                 let inode = try await engine.resolve(path)
                 try add(inode, limit: limit, to: &report)
             }
-            report.limitItems(toBytes: Self.itemBytesMax)
+            report.limitTexts()
             report.lostAndFound = lostAndFound
             report.passthrough = PassthroughStatus(lending)
             try addPins(to: &report)
@@ -197,27 +195,6 @@ extension MountedEngine {
     func link(to path: String) async throws(ControlError) -> LinkReport {
         try await onEngine { () async throws(EngineError) in
             LinkReport(url: try await engine.publicLink(to: try await engine.resolve(path)))
-        }
-    }
-
-    func confirmDeletions() async throws(ControlError) -> DeletionsReport {
-        try await onEngine { () async throws(EngineError) in
-            let confirmed = try await engine.confirmDeletions()
-            // The names are gone when the command returns, unless there are very many.
-            if confirmed.here.items > 0 {
-                try await engine.deletions.awaitConfirmed(within: .seconds(5))
-            }
-            return DeletionsReport(
-                here: HeldCounts(confirmed.here), onRemote: confirmed.onRemote)
-        }
-    }
-
-    func rejectDeletions() async throws(ControlError) -> RejectionReport {
-        try await onEngine { () async throws(EngineError) in
-            let rejected = try await engine.deletions.reject()
-            return RejectionReport(
-                sentAgain: UInt64(rejected.sentAgain), broughtBack: UInt64(rejected.broughtBack),
-                left: rejected.left, leftPaths: rejected.leftPaths)
         }
     }
 

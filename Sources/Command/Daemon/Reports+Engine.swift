@@ -4,22 +4,6 @@ import Foundation
 
 // Values of the control API from those of the engine.
 
-extension StatusReport {
-    /// Drops the last items if their texts take more than `bytesMax`.
-    mutating func limitItems(toBytes bytesMax: Int) {
-        var bytes = 0
-        let fitting = items.prefix { item in
-            bytes +=
-                item.path.utf8.count + (item.error?.description.utf8.count ?? 0)
-                + (item.conflictsWith?.utf8.count ?? 0) + (item.target?.utf8.count ?? 0)
-            return bytes <= bytesMax
-        }
-        guard fitting.count < items.count else { return }
-        items = Array(fitting)
-        isTruncated = true
-    }
-}
-
 extension StatusItem {
     init(_ item: PendingItem) {
         self.init(

@@ -6,6 +6,8 @@ import Synchronization
 enum DaemonAnswer {
     /// A longer wait is named.
     private static let namedAfter: Duration = .seconds(3)
+    /// How long a daemon may take to answer after the end of --timeout.
+    static let grace: Duration = .seconds(5)
 
     /// Returns the answer to a request.
     ///

@@ -29,19 +29,30 @@ struct ConfirmDeletionsCommand: AsyncParsableCommand {
     @Flag(help: "Undo the deletions instead.")
     var reject = false
 
-    @Flag(help: "Print JSON.")
+    @Flag(help: "Print JSON, a line for each step.")
     var json = false
 
     func run() async throws {
         if reject { return try await undo() }
-        let report = try await Daemons().place(path).client.confirmDeletions()
-        if json { return try Console.printJSON(report) }
-        Console.printLine(report.line)
+        var line = json ? nil : ProgressLine.standardError()
+        defer { line?.finish() }
+        let report = try await Daemons().place(path).client.confirmDeletions { report in
+            if json { return (try? Console.printJSON(report, pretty: false)) ?? () }
+            if !report.isDone { line?.show(report.line) }
+        }
+        line?.finish()
+        if !json { Console.printLine(report.line) }
     }
 
     private func undo() async throws {
-        let report = try await Daemons().place(path).client.rejectDeletions()
-        if json { try Console.printJSON(report) } else { Console.printLine(report.line) }
+        var line = json ? nil : ProgressLine.standardError()
+        defer { line?.finish() }
+        let report = try await Daemons().place(path).client.rejectDeletions { report in
+            if json { return (try? Console.printJSON(report, pretty: false)) ?? () }
+            if !report.isDone { line?.show(report.line) }
+        }
+        line?.finish()
+        if !json { Console.printLine(report.line) }
         guard let reason = report.leftReason else { return }
         throw CommandFailure(
             what: "send everything to the remote again", why: reason,

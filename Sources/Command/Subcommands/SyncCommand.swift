@@ -33,9 +33,6 @@ struct SyncCommand: AsyncParsableCommand {
     @Flag(help: "Print JSON, a line for each step.")
     var json = false
 
-    /// How long the daemon may take to answer after the end of --timeout.
-    private static let answerTime: Duration = .seconds(5)
-
     func run() async throws {
         var isTimedOut = false
         var failures: [SyncProgress.Failure] = []
@@ -66,7 +63,7 @@ struct SyncCommand: AsyncParsableCommand {
         let (daemons, paths) = (try Daemons(), path)
         let place = (paths.isEmpty ? daemons.mountPoints : paths).joined(separator: ", ")
         return try await DaemonAnswer.wait(
-            from: place, within: timeout.map { $0 + Self.answerTime }
+            from: place, within: timeout.map { $0 + DaemonAnswer.grace }
         ) { _ in
             try await onOwnThread { try daemons.targets(ofPathsOrAll: paths) }
         }
@@ -75,7 +72,7 @@ struct SyncCommand: AsyncParsableCommand {
     private func sync(_ target: Daemons.Target) async throws -> SyncProgress {
         let (timeout, json) = (timeout, json)
         let last = try await DaemonAnswer.wait(
-            from: target.mountPoint, within: timeout.map { $0 + Self.answerTime }
+            from: target.mountPoint, within: timeout.map { $0 + DaemonAnswer.grace }
         ) { answered in
             let line = Mutex(ProgressLine.standardError())
             defer { line.withLock { $0.finish() } }

@@ -73,8 +73,8 @@ struct UnmountCommand: AsyncParsableCommand {
         return true
     }
 
-    /// Limit for the answers of the daemon, apart from the uploads; nil for none.
-    private var answerTime: Duration? { timeout.map { $0 + Self.endTimeout } }
+    /// Limit for the answers of the daemon before the uploads; nil for none.
+    private var answerTime: Duration? { timeout.map { $0 + DaemonAnswer.grace } }
 
     private func target(mountPoint: String) async throws -> Daemons.Target {
         let daemons = try Daemons()
@@ -89,8 +89,9 @@ struct UnmountCommand: AsyncParsableCommand {
         }
         let waiter = try MountWaiter(mountPoint: target.mountPoint, pid: about.pid)
         let (now, timeout) = (now, timeout)
-        let last = try await DaemonAnswer.wait(from: target.mountPoint, within: answerTime) {
-            answered in
+        let last = try await DaemonAnswer.wait(
+            from: target.mountPoint, within: timeout.map { $0 + Self.endTimeout }
+        ) { answered in
             let line = Mutex(ProgressLine.standardError())
             defer { line.withLock { $0.finish() } }
             return try await target.client.unmount(now: now, timeout: timeout) { progress in

@@ -2,16 +2,33 @@
 package struct DeletionsReport: Codable, Hashable, Sendable {
     /// Items that are removed locally, as on the remote.
     package var here: HeldCounts
-    /// The number of items that are deleted on the remote, as locally.
+    /// The number of those that are released so far.
+    package var released: Int
+    /// The number of items that are deleted on the remote, as locally; those so far.
     package var onRemote: Int
+    /// Whether all are released. The last value of a stream.
+    package var isDone: Bool
 
-    package init(here: HeldCounts, onRemote: Int) {
+    package init(here: HeldCounts, released: Int, onRemote: Int, isDone: Bool = true) {
         self.here = here
+        self.released = released
         self.onRemote = onRemote
+        self.isDone = isDone
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case here, released, onRemote
+        case isDone = "done"
     }
 
     /// The report as a sentence.
     package var line: String {
+        guard isDone else {
+            return onRemote > 0
+                ? "Deleting on the remote what was deleted here: "
+                    + "\(counted(onRemote, "item", "items")) so far."
+                : "Released \(released) of \(counted(here.items, "item", "items"))."
+        }
         let outgoing = counted(onRemote, "item", "items")
         return switch (here.items, onRemote) {
         case (0, 0): "No deletions were waiting."
@@ -34,16 +51,30 @@ package struct RejectionReport: Codable, Hashable, Sendable {
     package var left: UInt64
     /// The paths of the first 20 of them.
     package var leftPaths: [String]
+    /// Whether it has ended; before, the numbers are those so far. The last value of a stream.
+    package var isDone: Bool
 
-    package init(sentAgain: UInt64, broughtBack: UInt64, left: UInt64, leftPaths: [String]) {
+    package init(
+        sentAgain: UInt64, broughtBack: UInt64, left: UInt64, leftPaths: [String],
+        isDone: Bool = true
+    ) {
         self.sentAgain = sentAgain
         self.broughtBack = broughtBack
         self.left = left
         self.leftPaths = leftPaths
+        self.isDone = isDone
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case sentAgain, broughtBack, left, leftPaths
+        case isDone = "done"
     }
 
     /// The report as a sentence, without what is left.
     package var line: String {
+        guard isDone else {
+            return "\(counted(sentAgain + broughtBack, "item", "items")) brought back so far."
+        }
         let parts = [
             sentAgain > 0
                 ? "sending again what the remote deleted: \(counted(sentAgain, "item", "items"))"

@@ -138,12 +138,13 @@ package protocol MountService: Sendable {
     ///   not on the remote, `.failed` if the remote has no such links.
     func link(to path: String) async throws(ControlError) -> LinkReport
 
-    /// Releases held bulk deletions of both sides.
-    func confirmDeletions() async throws(ControlError) -> DeletionsReport
+    /// Releases held bulk deletions of both sides, also if the stream ends early.
+    func confirmDeletions() -> AsyncThrowingStream<DeletionsReport, any Error>
 
     /// Undoes held bulk deletions of both sides: what the remote has deleted is sent to it again, except
     /// files whose bytes are not all here, which stay held; what was deleted here appears again.
-    func rejectDeletions() async throws(ControlError) -> RejectionReport
+    /// The end of the stream ends it.
+    func rejectDeletions() -> AsyncThrowingStream<RejectionReport, any Error>
 
     /// Ends the mount: sends the pending changes, with progress as in ``sync(below:timeout:)``, then
     /// unmounts.

@@ -77,6 +77,25 @@ package struct StatusCounts: Codable, Hashable, Sendable {
     package var excluded: UInt64?
 }
 
+extension StatusReport {
+    /// Limit for the texts of the items, so that a report of 10,000 stays within memory.
+    package static let textBytesMax = 8 << 20
+
+    /// Drops the last items if their texts take more than ``textBytesMax``.
+    package mutating func limitTexts() {
+        var bytes = 0
+        let fitting = items.prefix { item in
+            bytes +=
+                item.path.utf8.count + (item.error?.description.utf8.count ?? 0)
+                + (item.conflictsWith?.utf8.count ?? 0) + (item.target?.utf8.count ?? 0)
+            return bytes <= Self.textBytesMax
+        }
+        guard fitting.count < items.count else { return }
+        items = Array(fitting)
+        isTruncated = true
+    }
+}
+
 /// Contents in the state directory that belong to no file.
 package struct LostAndFound: Codable, Hashable, Sendable {
     package var files: UInt64

@@ -177,12 +177,21 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.post, "link", body: PathBody(path: path)))
     }
 
-    package func confirmDeletions() async throws(ControlError) -> DeletionsReport {
-        try await answer(to: request(.post, "confirm-deletions", body: PathsBody()))
+    /// - Returns: The last report.
+    package func confirmDeletions(
+        each: (DeletionsReport) -> Void
+    ) async throws(ControlError) -> DeletionsReport {
+        try await lastReport(
+            of: request(.post, "confirm-deletions", body: PathsBody()), isLast: \.isDone, each: each
+        )
     }
 
-    package func rejectDeletions() async throws(ControlError) -> RejectionReport {
-        try await answer(to: request(.post, "reject-deletions", body: PathsBody()))
+    /// - Returns: The last report.
+    package func rejectDeletions(
+        each: (RejectionReport) -> Void
+    ) async throws(ControlError) -> RejectionReport {
+        try await lastReport(
+            of: request(.post, "reject-deletions", body: PathsBody()), isLast: \.isDone, each: each)
     }
 
     /// Returns once the folder is unmounted, or stays mounted because of failed uploads, or as these took

@@ -69,11 +69,11 @@ struct Routes: Sendable {
         post("link", to: v1) { (body: PathBody, _) in
             try Response.json(await service.link(to: try ControlError.checkedPath(body.path)))
         }
-        v1.post("confirm-deletions") { _, _ in
-            try Response.json(await service.confirmDeletions())
+        v1.post("confirm-deletions") { request, _ in
+            try await stream(service.confirmDeletions(), answering: request)
         }
-        v1.post("reject-deletions") { _, _ in
-            try Response.json(await service.rejectDeletions())
+        v1.post("reject-deletions") { request, _ in
+            try await stream(service.rejectDeletions(), answering: request)
         }
         post("unmount", to: v1) { (body: UnmountBody, request) in
             let timeout = try timeout(body.timeout)

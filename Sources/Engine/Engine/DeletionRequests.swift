@@ -11,6 +11,16 @@ package struct DeletionRequests: Sendable {
     /// The number of paths of files that stay held in a result.
     private static var pathsMax: Int { 20 }
 
+    /// Releases the held deletions on both sides, in several transactions. If the process dies meanwhile, the
+    /// next one continues with those of the remote.
+    ///
+    /// - Parameter report: Called with the progress after each transaction.
+    package func confirm(
+        report: (ConfirmedDeletions) -> Void = { _ in }
+    ) async throws(EngineError) -> ConfirmedDeletions {
+        try await hold.confirm(report: report)
+    }
+
     /// Waits until the confirmed deletions of the remote are carried out here, or `limit` has passed, as while
     /// the remote cannot be reached.
     package func awaitConfirmed(within limit: Duration) async throws(EngineError) {
@@ -29,10 +39,16 @@ package struct DeletionRequests: Sendable {
     /// files whose bytes are not all here, which stay held; what was deleted here appears again.
     ///
     /// If the process dies meanwhile, the rest stays held.
-    package func reject() async throws(EngineError) -> RejectedDeletions {
+    ///
+    /// - Parameter report: Called with the progress after each transaction, without what is left.
+    package func reject(
+        report: (RejectedDeletions) -> Void = { _ in }
+    ) async throws(EngineError) -> RejectedDeletions {
         var rejected = RejectedDeletions()
         do throws(Blocked) {
-            rejected.broughtBack = try await hold.rejectLocal()
+            rejected.broughtBack = try await hold.rejectLocal { count in
+                report(RejectedDeletions(broughtBack: count))
+            }
         } catch {
             throw error.failure
         }
@@ -47,9 +63,10 @@ package struct DeletionRequests: Sendable {
                     return (next, isMore)
                 }
             }
+            rejected.sentAgain = walk.sentCount
+            report(rejected)
             await Task.yield()
         }
-        rejected.sentAgain = walk.sentCount
         try addLeft(to: &rejected)
         return rejected
     }

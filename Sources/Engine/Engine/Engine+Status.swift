@@ -242,16 +242,6 @@ extension Engine {
         return record.size == 0 ? .local : ItemState(record.presence)
     }
 
-    /// Releases the held deletions on both sides.
-    ///
-    /// - Returns: The items deleted on the remote that are now removed here, and the number of
-    ///   items deleted here that are now deleted on the remote.
-    package func confirmDeletions() async throws(EngineError) -> (
-        here: HeldDeletions, onRemote: Int
-    ) {
-        try await remote.deletions.confirm()
-    }
-
     /// Returns the remote deletions at or below an inode that wait for a confirmation.
     package func heldDeletions(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
         try remote.deletions.held(below: inode)

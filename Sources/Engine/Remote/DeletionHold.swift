@@ -79,7 +79,7 @@ final class DeletionHold: Sendable {
     /// Carries out the rest of a confirmation in which the process before has ended.
     func run() async {
         while !Task.isCancelled {
-            if (try? await releaseConfirmed()) != nil { return }
+            if (try? await releaseConfirmed { _ in }) != nil { return }
             try? await clock.sleep(until: clock.uptime + .seconds(30))
         }
     }
@@ -89,9 +89,10 @@ final class DeletionHold: Sendable {
     /// Releases the held deletions of both sides. If the process dies meanwhile, the next one releases the
     /// rest of those of the remote.
     ///
-    /// - Returns: The remote deletions now applied locally, and the number of local deletions now
-    ///   sent.
-    func confirm() async throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
+    /// - Parameter report: Called with the progress after each transaction.
+    func confirm(
+        report: (ConfirmedDeletions) -> Void
+    ) async throws(EngineError) -> ConfirmedDeletions {
         do throws(Blocked) {
             // First, so that none is confirmed that is not counted.
             try store.write { database in
@@ -99,34 +100,47 @@ final class DeletionHold: Sendable {
                 // Before the commit, after which the deletions may be planned at any time.
                 guardian.withLock { $0.confirm() }
             }
-            let here = try store.read { try $0.heldDeletions(below: .root) }
-            try await releaseConfirmed()
-            return (here, try await enqueueDeletions())
+            var confirmed = ConfirmedDeletions(
+                here: try store.read { try $0.heldDeletions(below: .root) })
+            try await releaseConfirmed { count in
+                confirmed.released += count
+                report(confirmed)
+            }
+            try await enqueueDeletions { count in
+                confirmed.onRemote += count
+                report(confirmed)
+            }
+            return confirmed
         } catch {
             throw error.failure
         }
     }
 
-    private func releaseConfirmed() async throws(Blocked) {
-        var last: InodeNumber? = InodeNumber(rawValue: 0)
-        while let released = last {
-            last = try store.write {
-                try $0.releaseConfirmed(after: released, limit: changesMax, due: agenda.due())
+    /// - Parameter note: Called with the number of items that a transaction has released.
+    private func releaseConfirmed(note: (Int) -> Void) async throws(Blocked) {
+        var last = InodeNumber(rawValue: 0)
+        while true {
+            let released = try store.write { [last] in
+                try $0.releaseConfirmed(after: last, limit: changesMax, due: agenda.due())
             }
+            note(released.count)
             agenda.notify()
             await Task.yield()
+            guard released.count == changesMax, let end = released.last else { return }
+            last = end
         }
     }
 
-    /// - Returns: The number of deletions.
-    private func enqueueDeletions() async throws(Blocked) -> Int {
-        var (count, last) = (0, InodeNumber(rawValue: 0))
+    /// - Parameter note: Called with the number of deletions that a transaction has enqueued.
+    private func enqueueDeletions(note: (Int) -> Void) async throws(Blocked) {
+        var last = InodeNumber(rawValue: 0)
         while true {
-            let enqueued = try store.write {
+            let enqueued = try store.write { [last] in
                 try $0.enqueueDeletions(after: last, limit: changesMax, due: agenda.due())
             }
-            guard let enqueued else { return count }
-            (count, last) = (count + enqueued.count, enqueued.last)
+            guard let enqueued else { return }
+            last = enqueued.last
+            note(enqueued.count)
             agenda.notify()
             await Task.yield()
         }
@@ -135,15 +149,17 @@ final class DeletionHold: Sendable {
     /// Undoes the local deletions that are held: the remote's items appear here again. If the process dies
     /// meanwhile, the next one undoes the rest.
     ///
+    /// - Parameter report: Called with the number of those to be undone.
     /// - Returns: Their number.
-    func rejectLocal() async throws(Blocked) -> Int {
+    func rejectLocal(report: (Int) -> Void) async throws(Blocked) -> Int {
         guard try due() != nil, guardian.withLock(\.isLocalSuspicious) else { return 0 }
         let count = try store.read { try $0.undoableDeletionCount() }
         try store.write { try $0.setUndoingDeletions(true) }
+        report(count)
         var last = InodeNumber(rawValue: 0)
         while try undoSome(after: &last) { await Task.yield() }
         try endUndoing()
-        _ = try await enqueueDeletions()
+        try await enqueueDeletions { _ in }
         return count
     }
 

@@ -148,10 +148,10 @@ extension Database {
 
     /// Makes some of the confirmed inodes due, ascending, and ends their hold.
     ///
-    /// - Returns: The last one; nil if there are no more.
+    /// - Returns: These inodes.
     func releaseConfirmed(
         after inode: InodeNumber, limit: Int, due: Duration
-    ) throws -> InodeNumber? {
+    ) throws -> [InodeNumber] {
         let inodes: [InodeNumber] = try values(
             """
             SELECT inode FROM remote INDEXED BY remote_held
@@ -161,7 +161,7 @@ extension Database {
         try run(
             "UPDATE remote SET held = 0 WHERE inode IN (SELECT value FROM json_each(?))",
             [Self.list(inodes)])
-        return inodes.count == limit ? inodes.last : nil
+        return inodes
     }
 
     // MARK: Listings whose deletions are held

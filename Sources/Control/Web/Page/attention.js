@@ -210,12 +210,12 @@ async function retry(mount, path) {
 }
 
 async function confirmDeletions(mount) {
-  const { here, onRemote } = await mount.command("confirm-deletions", {});
+  const { here, onRemote } = await mount.progress("confirm-deletions", {});
   return `${count(here.items + onRemote, "deletion is", "deletions are")} done.`;
 }
 
 async function rejectDeletions(mount) {
-  const { sentAgain, broughtBack, left } = await mount.command("reject-deletions", {});
+  const { sentAgain, broughtBack, left } = await mount.progress("reject-deletions", {});
   const rest = left > 0 ? `; ${count(left, "file stays", "files stay")} held, without all of its bytes here` : "";
   return `${count(sentAgain + broughtBack, "item is", "items are")} back${rest}.`;
 }
