@@ -97,7 +97,7 @@ def free_ports(count):
 class Program:
     """A process in a session of its own, which ends when the bench does."""
 
-    def __init__(self, arguments, log, environment=None, output=None):
+    def __init__(self, arguments, log, environment=None, output=None, directory=None):
         self.name, self.log = os.path.basename(arguments[0]), log
         try:
             with open(log, "ab") as file:
@@ -107,6 +107,7 @@ class Program:
                     stdout=output or file,
                     stderr=file,
                     env={**os.environ, **(environment or {})},
+                    cwd=directory,
                     start_new_session=True,
                     preexec_fn=end_with_parent,
                 )

@@ -1,5 +1,6 @@
 """The servers that a bench mounts, each behind proxies that put them far away."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -88,16 +89,25 @@ class WebDAV:
             os.mkdir(path)
             os.chmod(path, 0o777)
         self.port = free_ports(1)[0]
-        settings = os.path.join(run_directory, "settings")
-        with open(settings, "w") as file:
+        self.directory = run_directory
+        with open(os.path.join(run_directory, "settings"), "w") as file:
             file.write(self.settings(run_directory))
-        program = Program(
-            ["/usr/sbin/apache2", "-f", settings, "-DFOREGROUND"],
-            os.path.join(run_directory, "output"),
-        )
-        self.program = program
-        scope.add(program.stop)
-        await_port(program, self.port)
+        scope.add(lambda: self.program.stop())
+        self.start()
+
+    def start(self):
+        settings, output = (os.path.join(self.directory, name) for name in ("settings", "output"))
+        self.program = Program(["/usr/sbin/apache2", "-f", settings, "-DFOREGROUND"], output)
+        await_port(self.program, self.port)
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """Refuses connections, until it is started again."""
+        self.program.stop()
+        try:
+            yield
+        finally:
+            self.start()
 
     def settings(self, directory):
         modules = "mpm_event authz_core dav dav_fs dav_lock".split()
@@ -155,7 +165,8 @@ class ObjectStore:
     bucket = "bench"
     key, secret = "apus-key", "apus-secret"
 
-    def __init__(self, scope, directory):
+    def __init__(self, scope, directory, notified=None):
+        """`notified` has the address for its notifications, and the file with the secret for it."""
         self.base = os.path.join(directory, "seaweedfs")
         os.mkdir(self.base)
         self.ports = free_ports(8)
@@ -174,13 +185,23 @@ class ObjectStore:
         arguments += ["-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.config={identities}"]
         arguments += ["-master.volumeSizeLimitMB=1024", "-master.telemetry=false", "-volume.max=40"]
         arguments += [f"-{name}={port}" for name, port in zip(names.split(), self.ports)]
-        program = Program(arguments, os.path.join(self.base, "log"))
+        if notified:
+            self.notify(*notified)
+        program = Program(arguments, os.path.join(self.base, "log"), directory=self.base)
         scope.add(self.remove_sockets)
         # It takes half a minute to end by itself.
         scope.add(program.kill)
         for port in (self.port, self.filer):
             await_port(program, port)
         eventually("SeaweedFS's first object", 60, self.takes_objects, 0.2)
+
+    def notify(self, address, secret):
+        """Writes the settings of its notifications, which it looks for in its directory."""
+        with open(secret) as file, open(os.path.join(self.base, "notification.toml"), "w") as settings:
+            settings.write(
+                f'[notification.webhook]\nenabled = true\nendpoint = "{address}"\n'
+                f'bearer_token = "{file.read().strip()}"\nbackoff_seconds = 1\n'
+            )
 
     def remove_sockets(self):
         """Removes the sockets that SeaweedFS leaves, for whose directory it has no option."""
@@ -228,11 +249,12 @@ class ObjectStore:
     def seed(self, source):
         self.rclone("copy", source, f"remote:{self.bucket}")
 
-    def ask_filer(self, method, path, query):
+    def ask_filer(self, method, path, query, body=None):
         path = urllib.parse.quote(f"/buckets/{self.bucket}/{path}")
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.filer}{path}?{query}",
             method=method,
+            data=body,
             headers={"Accept": "application/json"},
         )
         try:
@@ -242,6 +264,10 @@ class ObjectStore:
             if error.code == 404:
                 return b""
             raise Failure(f"SeaweedFS answers {error.code} to {method} {path}") from error
+
+    def put(self, path, data):
+        """Writes an object as another client, or removes it if the data are None."""
+        self.ask_filer("DELETE" if data is None else "PUT", path, "", data)
 
     def entries(self, directory):
         reply = self.ask_filer("GET", f"{directory}/", "limit=100000")

@@ -4,7 +4,8 @@ import os
 import subprocess
 import unittest
 
-from harness.load import WORKS, Bound, describe
+from harness.bounds import WORKS
+from harness.load import Bound, describe
 
 BOUNDS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bounds")
 
