@@ -17,9 +17,15 @@ struct ReportPaceTests {
         }
     }
 
-    @Test func `grows while changes go on, and not beyond some seconds if they are others'`() {
-        let pauses = pauses(count: 7, busy: .milliseconds(1), hasNews: true)
-        #expect(pauses == [200, 400, 800, 1_600, 3_200, 3_200, 3_200].map { .milliseconds($0) })
+    /// Goal: a change is seen within half a second, also if others went before it.
+    @Test func `grows while changes go on, and less than to half a second if they are others'`() {
+        let pauses = pauses(count: 4, busy: .milliseconds(1), hasNews: true)
+        #expect(pauses == [200, 400, 400, 400].map { .milliseconds($0) })
+    }
+
+    @Test func `grows to 20 times the duration of a listing that has news`() {
+        let pauses = pauses(count: 5, busy: .milliseconds(100), hasNews: true)
+        #expect(pauses == [400, 800, 1_600, 2_000, 2_000].map { .milliseconds($0) })
     }
 
     /// Goal: 1,000 uploads into a directory, however slow, cause few listings of it.

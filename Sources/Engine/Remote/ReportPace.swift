@@ -9,9 +9,9 @@ struct ReportPace {
     static let restMin: Duration = .milliseconds(200)
     /// The least pause, as a multiple of the listing's duration.
     static let restFactor = 4
-    /// The longest pause while listings have news, and otherwise: then it is our own changes that are
-    /// reported.
-    static let newsRestMax: Duration = .milliseconds(3_200)
+    /// The longest pause while listings have news, so that each change is seen within half a second, and
+    /// otherwise: then it is our own changes that are reported. Longer for listings that take long.
+    static let newsRestMax: Duration = .milliseconds(400)
     static let quietRestMax: Duration = .milliseconds(25_600)
 
     private var rest: Duration = .zero
