@@ -17,9 +17,9 @@ final class ReadAheadQueue: Sendable {
     }
 
     /// The pieces in flight of all files together.
-    private static let piecesMax = 24
+    private static let piecesMax = 32
     /// The pieces in flight of one file.
-    private static let filePiecesMax = 16
+    fileprivate static let filePiecesMax = 24
     /// Further files are fetched as they are read.
     private static let filesMax = 1_024
 
@@ -107,9 +107,10 @@ struct AheadLimits {
     /// The shortest piece of a longer window: its request costs as much as so many bytes.
     private static let pieceBytesMin: UInt64 = 2 << 20
 
-    /// Returns the length of the pieces of a window, so that several connections share it.
+    /// Returns the length of the pieces of a window, so that all connections of a file share it.
     func pieceBytes(window: UInt64) -> UInt64 {
-        min(pieceBytes, max(min(window, Self.pieceBytesMin), window / 8))
+        let share = window / UInt64(ReadAheadQueue.filePiecesMax)
+        return min(pieceBytes, max(min(window, Self.pieceBytesMin), share))
     }
 }
 

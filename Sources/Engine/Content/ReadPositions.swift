@@ -32,7 +32,7 @@ struct ReadPositions {
             guard start == 0 else { return 4 * bytesRead }
             // The kernel's own read-ahead may have read most of it.
             if bytesRead < ReadPositions.doubtedBytes { return 2 * bytesRead }
-            return 8 * bytesRead * min(max(1, bytesRead / ReadPositions.doubtedBytes), 4)
+            return 8 * bytesRead * min(bytesRead / (ReadPositions.doubtedBytes / 2), 4)
         }
     }
 

@@ -53,7 +53,7 @@ package struct S3Source: SourceForm, Hashable {
     }
 
     /// An object store has no worker processes that a long read occupies.
-    package var requestsAtFirst: Int { 16 }
+    package var requestsAtFirst: Int { 24 }
 
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         try await connect(world, environment: .current)
