@@ -106,7 +106,7 @@ class Load:
                 for bound in work().run(self):
                     say(describe(bound))
                     yield bound
-            except Failure as failure:
+            except (Failure, OSError) as failure:
                 say(f"bounds: {work.name} failed: {failure}")
                 yield Bound(f"{work.name}: failures", 1, str(failure), most=0)
 

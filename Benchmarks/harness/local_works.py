@@ -38,6 +38,44 @@ class Cache:
                 mount.stop()
 
 
+class Pins:
+    """Pins more than the cache holds, then files that it holds, and reads far more beside them."""
+
+    name = "pins"
+
+    def run(self, load):
+        source, size, files = load.folder("pins"), max(1, int(10 * load.scale)), 100
+        os.mkdir(f"{source.folder}/kept")
+        for number in range(files):
+            make_file(f"{source.folder}/kept/{number}", size)
+        others, length = 80, load.size(128)
+        for number in range(others):
+            make_file(f"{source.folder}/{number}", length)
+
+        mount = load.mount(source, ["--cache-size", f"{max(64, files * size // 2)}MiB"])
+        pin = [mount.peer.program, "pin", f"{mount.point}/kept"]
+        pinning = Program(pin, load.path("pin.log"), mount.command[1])
+        load.scope.add(pinning.stop)
+        if not pinning.wait(load.limit):
+            raise Failure("a pin without room does not end")
+        say = f"{files} pinned files of {size} MiB"
+        fetched = allocated(os.path.join(mount.cache, "content")) / MIB
+        yield Bound(f"{say}, too many: status of the refusal", pinning.process.returncode, "", 1, 1)
+        yield Bound(f"{say}, too many: fetched", fetched, "MiB", most=0)
+        mount.stop()
+
+        mount = load.mount(source, ["--cache-size", f"{files * size * 2}MiB"])
+        seconds, _ = mount.apus("pin", f"{mount.point}/kept")
+        yield Bound(f"{say}: fetched after", seconds, "s")
+        with CacheWatch(mount.cache) as watch:
+            in_parallel([[f"{mount.point}/{number}" for number in range(others)]])
+        pins = load.report(mount)["pins"]
+        say += f", after {others * length:,} MiB of others were read"
+        yield Bound(f"{say}: files that are not here", pins["filesMissing"], "", most=0)
+        yield Bound(f"{say}: most contents", watch.peak / MIB, "MiB", most=files * size * 2 + 64)
+        mount.stop()
+
+
 class Opens:
     """Opens 10,000 files at once under a soft limit of 1,024 descriptors."""
 
@@ -229,7 +267,7 @@ class Directory:
             mount.stop()
 
 
-WORKS = (Cache, Opens, Frozen, Creates, Known, Evict, Directory)
+WORKS = (Cache, Pins, Opens, Frozen, Creates, Known, Evict, Directory)
 
 
 # Steps

@@ -184,7 +184,7 @@ class Offline:
             sent = lambda: self.is_sent(server)
             resumed = eventually(f"the uploads after a server that {way}", 60, sent)
             yield Bound(f"{say}: all is there after its return", resumed - back, "s", most=5)
-            run([mount.peer.program, "sync", mount.point])
+            mount.peer.settle(mount, load.limit)
         mount.stop()
 
     def work(self, folder, turn, say):
@@ -230,7 +230,7 @@ class Others:
         mount = load.mount(store, ["--webhook", f"127.0.0.1:{port}", "--webhook-token-file", secret])
         # The first notification, from which on directories are followed: that of a file of our own.
         write(f"{mount.point}/own", b"1")
-        run([mount.peer.program, "sync", mount.point])
+        mount.peer.settle(mount, load.limit)
         yield from self.watch(mount, store, "S3, notifications", 0.5)
 
     def watch(self, mount, remote, say, limit):

@@ -92,7 +92,8 @@ class WebDAV:
         self.directory = run_directory
         with open(os.path.join(run_directory, "settings"), "w") as file:
             file.write(self.settings(run_directory))
-        scope.add(lambda: self.program.stop())
+        self.program = None
+        scope.add(self.stop)
         self.start()
 
     def start(self):
@@ -100,10 +101,14 @@ class WebDAV:
         self.program = Program(["/usr/sbin/apache2", "-f", settings, "-DFOREGROUND"], output)
         await_port(self.program, self.port)
 
+    def stop(self):
+        if self.program:
+            self.program.stop()
+
     @contextlib.contextmanager
     def stopped(self):
         """Refuses connections, until it is started again."""
-        self.program.stop()
+        self.stop()
         try:
             yield
         finally:
@@ -255,7 +260,7 @@ class ObjectStore:
             f"http://127.0.0.1:{self.filer}{path}?{query}",
             method=method,
             data=body,
-            headers={"Accept": "application/json"},
+            headers={"Accept": "application/json", "Content-Type": "application/octet-stream"},
         )
         try:
             with urllib.request.urlopen(request, timeout=60) as reply:

@@ -12,7 +12,6 @@ import threading
 import time
 
 from . import steps
-from .figures import NATIVE
 from .machine import Failure, eventually, forget_pages, run
 
 GIB = 1 << 30

@@ -208,7 +208,7 @@ struct StatusTextTests {
             DeletionsReport(here: HeldCounts(items: 7), released: 7, onRemote: 1).line
                 == "Removing here what the remote deleted: 7 items; "
                 + "deleting there what was deleted here: 1 item.")
-        #expect(Sample.confirmations[0].line == "Released 100 of 120 items.")
+        #expect(Sample.confirmations[0].line == "Released 100 of 120 deletions.")
         #expect(Sample.rejections[0].line == "60 items brought back so far.")
     }
 

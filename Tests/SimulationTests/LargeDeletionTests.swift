@@ -84,8 +84,11 @@ struct LargeDeletionTests {
             #expect(held.sum == 150)
             it.engine.local.agenda.setPaused(true)
             let released = try await Self.counting(it) {
-                let confirmed = try await it.engine.deletions.confirm()
+                var seen: [Int] = []
+                let confirmed = try await it.engine.deletions.confirm { seen.append($0.released) }
                 #expect(confirmed.here == HeldDeletions(items: 150))
+                #expect(seen == seen.sorted() && seen.count > 1 && seen.last == 150, "\(seen)")
+                #expect(confirmed.released == 150)
             }
             #expect(released.largest <= Self.namesMax)
             #expect(released.sum == 150)
@@ -102,8 +105,10 @@ struct LargeDeletionTests {
             try await it.wait(.seconds(10))
             it.engine.local.agenda.setPaused(true)
             let undone = try await Self.counting(it) {
-                let rejected = try await it.engine.deletions.reject()
+                var seen: [Int] = []
+                let rejected = try await it.engine.deletions.reject { seen.append($0.broughtBack) }
                 #expect(rejected == RejectedDeletions(broughtBack: 150))
+                #expect(seen == seen.sorted() && seen.count > 2 && seen.last == 150, "\(seen)")
             }
             #expect(undone.largest <= Self.namesMax)
             #expect(undone.sum == 150)

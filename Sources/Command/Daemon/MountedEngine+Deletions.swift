@@ -1,18 +1,17 @@
 import Control
 import Engine
-import Host
-import Synchronization
 
 // Decisions about bulk deletions that are held, with their progress.
 
 extension MountedEngine {
     func confirmDeletions() -> AsyncThrowingStream<DeletionsReport, any Error> {
         stream { report in
-            let pace = Pace()
+            let pace = StreamPace()
             let confirmed = try await self.onEngine { () async throws(EngineError) in
                 let confirmed = try await self.engine.deletions.confirm { progress in
                     if pace.isDue() { report(DeletionsReport(progress, isDone: false)) }
                 }
+                report(DeletionsReport(confirmed, isDone: false))
                 // The names are gone when the command returns, unless there are very many.
                 if confirmed.here.items > 0 {
                     try await self.engine.deletions.awaitConfirmed(within: .seconds(5))
@@ -25,32 +24,13 @@ extension MountedEngine {
 
     func rejectDeletions() -> AsyncThrowingStream<RejectionReport, any Error> {
         stream { report in
-            let pace = Pace()
+            let pace = StreamPace()
             let rejected = try await self.onEngine { () async throws(EngineError) in
                 try await self.engine.deletions.reject { progress in
                     if pace.isDue() { report(RejectionReport(progress, isDone: false)) }
                 }
             }
             report(RejectionReport(rejected, isDone: true))
-        }
-    }
-
-    /// The time between the reports of a stream.
-    private final class Pace: Sendable {
-        private let clock = SystemClock()
-        private let next: Mutex<Duration>
-
-        init() {
-            next = Mutex(clock.uptime + MountedEngine.reportInterval)
-        }
-
-        func isDue() -> Bool {
-            next.withLock { next in
-                let now = clock.uptime
-                guard now >= next else { return false }
-                next = now + MountedEngine.reportInterval
-                return true
-            }
         }
     }
 }

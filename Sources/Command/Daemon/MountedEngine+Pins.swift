@@ -23,17 +23,10 @@ extension MountedEngine {
         _ inodes: [InodeNumber], _ paths: [String],
         _ report: @escaping @Sendable (PinProgress) -> Void
     ) async throws {
-        let clock = SystemClock()
-        let next = Mutex(clock.uptime + Self.reportInterval)
+        let pace = StreamPace()
         let excess = try await onEngine { () async throws(EngineError) in
             try await engine.pins.pin(inodes) { sums in
-                let now = clock.uptime
-                let isDue = next.withLock { next in
-                    let isDue = now >= next
-                    if isDue { next = now + Self.reportInterval }
-                    return isDue
-                }
-                if isDue { report(PinProgress(sums)) }
+                if pace.isDue() { report(PinProgress(sums)) }
             }
         }
         guard let excess else { return }

@@ -19,26 +19,23 @@ extension MountedEngine {
         _ paths: [String], to folder: String?, isAll: Bool
     ) -> AsyncThrowingStream<RestoreProgress, any Error> {
         stream { report in
-            let clock = SystemClock()
-            let progress = Mutex(
-                (value: RestoreProgress(), next: clock.uptime + Self.reportInterval))
+            let pace = StreamPace()
+            let progress = Mutex(RestoreProgress())
             for path in paths {
                 try await self.onEngine { () async throws(EngineError) in
                     try await self.engine.trash.restore(
                         below: path, to: folder, isAll: isAll
                     ) { outcome in
                         progress.withLock { progress in
-                            progress.value.add(outcome)
-                            guard clock.uptime >= progress.next else { return }
-                            progress.next = clock.uptime + Self.reportInterval
-                            report(progress.value.take())
+                            progress.add(outcome)
+                            if pace.isDue() { report(progress.take()) }
                         }
                     }
                 }
             }
             progress.withLock { progress in
-                progress.value.isDone = true
-                report(progress.value)
+                progress.isDone = true
+                report(progress)
             }
         }
     }

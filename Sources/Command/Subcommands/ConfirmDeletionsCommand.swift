@@ -34,29 +34,40 @@ struct ConfirmDeletionsCommand: AsyncParsableCommand {
 
     func run() async throws {
         if reject { return try await undo() }
-        var line = json ? nil : ProgressLine.standardError()
-        defer { line?.finish() }
-        let report = try await Daemons().place(path).client.confirmDeletions { report in
-            if json { return (try? Console.printJSON(report, pretty: false)) ?? () }
-            if !report.isDone { line?.show(report.line) }
+        let client = try Daemons().place(path).client
+        _ = try await show(\DeletionsReport.line, until: \.isDone) { each throws(ControlError) in
+            try await client.confirmDeletions(each: each)
         }
-        line?.finish()
-        if !json { Console.printLine(report.line) }
     }
 
     private func undo() async throws {
-        var line = json ? nil : ProgressLine.standardError()
-        defer { line?.finish() }
-        let report = try await Daemons().place(path).client.rejectDeletions { report in
-            if json { return (try? Console.printJSON(report, pretty: false)) ?? () }
-            if !report.isDone { line?.show(report.line) }
+        let client = try Daemons().place(path).client
+        let report = try await show(\RejectionReport.line, until: \.isDone) {
+            each throws(ControlError) in try await client.rejectDeletions(each: each)
         }
-        line?.finish()
-        if !json { Console.printLine(report.line) }
         guard let reason = report.leftReason else { return }
         throw CommandFailure(
             what: "send everything to the remote again", why: reason,
             remedy: "put them back on the remote; or `apus confirm-deletions` removes them here too"
         )
+    }
+
+    /// Shows the reports of a request: each in one line of the terminal, which the last one replaces.
+    private func show<Report: Encodable>(
+        _ text: KeyPath<Report, String>, until isDone: KeyPath<Report, Bool>,
+        _ request: ((Report) -> Void) async throws(ControlError) -> Report
+    ) async throws -> Report {
+        var line = json ? nil : ProgressLine.standardError()
+        defer { line?.finish() }
+        let last = try await request { report in
+            if json {
+                try? Console.printJSON(report, pretty: false)
+            } else if !report[keyPath: isDone] {
+                line?.show(report[keyPath: text])
+            }
+        }
+        line?.finish()
+        if !json { Console.printLine(last[keyPath: text]) }
+        return last
     }
 }

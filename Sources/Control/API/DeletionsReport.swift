@@ -2,7 +2,7 @@
 package struct DeletionsReport: Codable, Hashable, Sendable {
     /// Items that are removed locally, as on the remote.
     package var here: HeldCounts
-    /// The number of those that are released so far.
+    /// The number of those deletions that are released so far, each directory counted as one.
     package var released: Int
     /// The number of items that are deleted on the remote, as locally; those so far.
     package var onRemote: Int
@@ -27,7 +27,7 @@ package struct DeletionsReport: Codable, Hashable, Sendable {
             return onRemote > 0
                 ? "Deleting on the remote what was deleted here: "
                     + "\(counted(onRemote, "item", "items")) so far."
-                : "Released \(released) of \(counted(here.items, "item", "items"))."
+                : "Released \(released) of \(counted(here.deletions, "deletion", "deletions"))."
         }
         let outgoing = counted(onRemote, "item", "items")
         return switch (here.items, onRemote) {

@@ -143,7 +143,7 @@ package protocol MountService: Sendable {
 
     /// Undoes held bulk deletions of both sides: what the remote has deleted is sent to it again, except
     /// files whose bytes are not all here, which stay held; what was deleted here appears again.
-    /// The end of the stream ends it.
+    /// If the stream ends early, the rest of what the remote has deleted stays held.
     func rejectDeletions() -> AsyncThrowingStream<RejectionReport, any Error>
 
     /// Ends the mount: sends the pending changes, with progress as in ``sync(below:timeout:)``, then

@@ -107,9 +107,10 @@ struct AheadLimits {
     /// The shortest piece of a longer window: its request costs as much as so many bytes.
     private static let pieceBytesMin: UInt64 = 2 << 20
 
-    /// Returns the length of the pieces of a window, so that all connections of a file share it.
+    /// Returns the length of the pieces of a window, so that all connections of a file share a long one. A
+    /// multiple of the kernel's shorter reads, so that few need two pieces.
     func pieceBytes(window: UInt64) -> UInt64 {
-        let share = window / UInt64(ReadAheadQueue.filePiecesMax)
+        let share = window / UInt64(ReadAheadQueue.filePiecesMax) & ~(128 << 10 - 1)
         return min(pieceBytes, max(min(window, Self.pieceBytesMin), share))
     }
 }

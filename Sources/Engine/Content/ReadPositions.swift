@@ -36,8 +36,8 @@ struct ReadPositions {
         }
     }
 
-    /// Up to twice as many bytes read in order may be the head of a file that is not needed as a whole; and
-    /// of fewer than these, a program may have asked for a quarter.
+    /// Fewer bytes than these, read in order, may be the head of a file that is not needed as a whole, and
+    /// a program may have asked for a quarter of them.
     private static let doubtedBytes: UInt64 = 512 << 10
     /// The bytes fetched ahead even of a slow reader.
     private static let pacedBytesMin: UInt64 = 4 << 20

@@ -38,7 +38,8 @@ package struct DeletionRequests: Sendable {
     /// Undoes the held deletions on both sides: what the remote has deleted is sent to it again, except
     /// files whose bytes are not all here, which stay held; what was deleted here appears again.
     ///
-    /// If the process dies meanwhile, the rest stays held.
+    /// If the process dies or the task is cancelled meanwhile, the rest of what the remote has deleted stays
+    /// held; what was deleted here appears again in any case.
     ///
     /// - Parameter report: Called with the progress after each transaction, without what is left.
     package func reject(

@@ -16,6 +16,7 @@ extension Engine {
     ) async throws(EngineError) -> Value {
         let start = clock.uptime
         var known = need
+        var isLate = false
         while true {
             do throws(Blocked) {
                 if let need = known.take() { throw .awaits(need) }
@@ -28,22 +29,24 @@ extension Engine {
                     remote.metadata.beginBackoff(at: inode)
                 case .awaits(let need):
                     // Also if the need was met repeatedly without success.
-                    guard clock.uptime < remote.offline.deadline(since: start) else {
+                    guard !isLate, clock.uptime < remote.offline.deadline(since: start) else {
                         throw late(need)
                     }
                     if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }
-                    try await satisfyInTime(need, since: start, cancel: cancel)
+                    isLate = try await satisfyInTime(need, since: start, cancel: cancel)
                 }
             }
         }
     }
 
-    /// Returns at the deadline, even if the remote neither answers nor fails: the operation finds out
-    /// whether the need was met at that very moment. While the pages of a listing bring new entries,
-    /// that is not before ``EngineConfiguration/listingDeadline``; the listing itself continues.
+    /// Returns at the deadline, even if the remote neither answers nor fails. While the pages of a listing
+    /// bring new entries, that is not before ``EngineConfiguration/listingDeadline``; the listing itself
+    /// continues.
+    ///
+    /// - Returns: Whether the deadline has passed. The need may have been met at that very moment.
     private func satisfyInTime(
         _ need: MissingData, since start: Duration, cancel: (@Sendable () -> Void)?
-    ) async throws(EngineError) {
+    ) async throws(EngineError) -> Bool {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         let task =
             if cancel == nil {
@@ -67,6 +70,7 @@ extension Engine {
             }
         }
         if !isLate { try result.get() }
+        return isLate
     }
 
     private func outcome(

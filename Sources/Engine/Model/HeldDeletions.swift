@@ -6,4 +6,7 @@ package struct HeldDeletions: Hashable, Sendable {
     package var directories = 0
     /// Items below those directories.
     package var itemsInDirectories = 0
+
+    /// The number of deletions, each directory counted as one.
+    package var deletions: Int { max(0, items - itemsInDirectories) }
 }

@@ -66,7 +66,7 @@ final class DeletionHold: Sendable {
     func recover() throws(Blocked) {
         if try store.read({ try $0.isUndoingDeletions() }) {
             var last = InodeNumber(rawValue: 0)
-            while try undoSome(after: &last) {}
+            while try undoSome(after: &last) != nil {}
             try endUndoing()
         }
         let count = try store.read { database in
@@ -103,9 +103,12 @@ final class DeletionHold: Sendable {
             var confirmed = ConfirmedDeletions(
                 here: try store.read { try $0.heldDeletions(below: .root) })
             try await releaseConfirmed { count in
-                confirmed.released += count
+                let released = confirmed.released + count
+                confirmed.released = min(released, confirmed.here.deletions)
                 report(confirmed)
             }
+            // Also those that another request has released meanwhile.
+            confirmed.released = confirmed.here.deletions
             try await enqueueDeletions { count in
                 confirmed.onRemote += count
                 report(confirmed)
@@ -149,28 +152,31 @@ final class DeletionHold: Sendable {
     /// Undoes the local deletions that are held: the remote's items appear here again. If the process dies
     /// meanwhile, the next one undoes the rest.
     ///
-    /// - Parameter report: Called with the number of those to be undone.
+    /// - Parameter report: Called with the number of those that are undone so far.
     /// - Returns: Their number.
     func rejectLocal(report: (Int) -> Void) async throws(Blocked) -> Int {
         guard try due() != nil, guardian.withLock(\.isLocalSuspicious) else { return 0 }
         let count = try store.read { try $0.undoableDeletionCount() }
         try store.write { try $0.setUndoingDeletions(true) }
-        report(count)
-        var last = InodeNumber(rawValue: 0)
-        while try undoSome(after: &last) { await Task.yield() }
+        var (undone, last) = (0, InodeNumber(rawValue: 0))
+        while let more = try undoSome(after: &last) {
+            undone += more
+            report(undone)
+            await Task.yield()
+        }
         try endUndoing()
         try await enqueueDeletions { _ in }
         return count
     }
 
-    /// - Returns: Whether there may be more.
-    private func undoSome(after last: inout InodeNumber) throws(Blocked) -> Bool {
+    /// - Returns: The number of deletions undone; nil at the end.
+    private func undoSome(after last: inout InodeNumber) throws(Blocked) -> Int? {
         let undone = try store.write { [last] in
             try $0.undoDeletions(after: last, limit: changesMax)
         }
-        guard let undone else { return false }
-        last = undone
-        return true
+        guard let undone else { return nil }
+        last = undone.last
+        return undone.count
     }
 
     private func endUndoing() throws(Blocked) {

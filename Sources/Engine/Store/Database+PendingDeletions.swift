@@ -63,8 +63,10 @@ extension Database {
     /// Makes some of the pending deletions, ascending, conflict with what the remote has, as agreed: so they
     /// are undone when they are planned. A directory comes back with the first item in it.
     ///
-    /// - Returns: The last one; nil if there are no more.
-    func undoDeletions(after inode: InodeNumber, limit: Int) throws -> InodeNumber? {
+    /// - Returns: The last one, and the number of those that are undone; nil if there are no more.
+    func undoDeletions(
+        after inode: InodeNumber, limit: Int
+    ) throws -> (last: InodeNumber, count: Int)? {
         let inodes = try pendingDeletions(after: inode, limit: limit)
         try run(
             """
@@ -74,7 +76,7 @@ extension Database {
             \(Self.pendingDeletions)
             WHERE pending.inode IN (SELECT value FROM json_each(?)) AND \(Self.isUndoable)
             """, [Self.list(inodes)])
-        return inodes.last
+        return inodes.last.map { ($0, changesCount) }
     }
 
     private static let isUndoable = """

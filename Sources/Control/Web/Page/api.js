@@ -114,8 +114,10 @@ export class Mount {
   }
 
   /** A command that reports its progress. */
-  progress(name, body, { signal, each } = {}) {
-    return lines(`${this.base}/v1/${name}`, { body, signal }, each);
+  async progress(name, body, { signal, each } = {}) {
+    const last = await lines(`${this.base}/v1/${name}`, { body, signal }, each);
+    if (!last?.done) throw new Error("The mount has ended meanwhile.");
+    return last;
   }
 
   /** A small picture or a text. */
