@@ -280,7 +280,7 @@ class Idle:
         for mount, cpu, name in zip(mounts, before, ("folder", "WebDAV")):
             say = f"{count:,} known directories, {name}"
             share = (mount.cpu_seconds() - cpu) / quiet * 100
-            yield Bound(f"{say}: CPU of {quiet:.0f} idle s", share, "% of a core", most=1)
+            yield Bound(f"{say}: CPU of {quiet:.0f} idle s", share, "% of a core", most=5)
             yield Bound(f"{say}: the largest memory", mount.memory_peak(), "MiB", most=100)
             mount.stop()
 

@@ -304,7 +304,8 @@ enum Sample {
                 largest: [
                     ProgramDownloads.File(path: "a b", bytes: 4 << 20),
                     ProgramDownloads.File(path: "c", bytes: 1 << 19),
-                ]), ProgramDownloads(program: "apus", bytes: 1, files: 0, largest: []),
+                ]),
+            ProgramDownloads(program: "apus", bytes: 1, files: 10, hasMore: true, largest: []),
         ])
 
     static let report = StatusReport(

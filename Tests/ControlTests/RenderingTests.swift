@@ -217,7 +217,7 @@ struct RenderingTests {
                   4.0 MiB  a b
                   512 KiB  c
                   and 1 other
-                apus: 1 B of 0 files
+                apus: 1 B of over 10 files
                 """)
         #expect(
             ProgramsReport(mountPoint: "/m", programs: []).text(columns: nil)

@@ -53,5 +53,12 @@ import Testing
         let files = ledger.files(at: .seconds(300))["0"]
         #expect(files?[nil] == UInt64(DownloadLedger.filesMax))
         #expect(files?.values.reduce(0, +) == UInt64(1 + 2 * DownloadLedger.filesMax))
+        // Also a program that comes later has some, though not more.
+        for number in 0..<100 as Range<Int64> {
+            ledger.note(1, of: inode(number), for: "later", at: .seconds(300))
+        }
+        let later = ledger.files(at: .seconds(300))["later"]
+        #expect(later?.count == DownloadLedger.programFilesMin + 1)
+        #expect(later?[nil] == UInt64(100 - DownloadLedger.programFilesMin))
     }
 }

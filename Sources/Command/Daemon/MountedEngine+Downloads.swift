@@ -17,6 +17,7 @@ extension MountedEngine {
             programs: programs.map { program in
                 ProgramDownloads(
                     program: program.name, bytes: program.bytes, files: program.fileCount,
+                    hasMore: program.hasMoreFiles,
                     largest: program.largest.map {
                         ProgramDownloads.File(path: $0.path, bytes: $0.bytes)
                     })

@@ -36,7 +36,9 @@ struct RefreshCommand: AsyncParsableCommand {
         var line = ProgressLine.standardError()
         defer { line.finish() }
         let last = try await target.client.refresh(target.paths) { progress in
-            if !progress.isDone { line.show("Looked at \(progress.folders) folders so far.") }
+            if !progress.isDone {
+                line.show("Looked at \(counted(progress.folders, "folder", "folders")) so far.")
+            }
         }
         line.finish()
         let folders = last.folders == 1 ? "1 folder is" : "\(last.folders) folders are"

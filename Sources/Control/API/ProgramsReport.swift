@@ -27,13 +27,23 @@ package struct ProgramDownloads: Codable, Hashable, Sendable {
     package var program: String
     package var bytes: UInt64
     package var files: Int
+    /// Whether there are more, which were too many to tell apart.
+    @OmittedIfFalse package var hasMore: Bool
     /// The files with the most bytes.
     package var largest: [File]
 
-    package init(program: String, bytes: UInt64, files: Int, largest: [File]) {
+    package init(
+        program: String, bytes: UInt64, files: Int, hasMore: Bool = false, largest: [File]
+    ) {
         self.program = program
         self.bytes = bytes
         self.files = files
+        self.hasMore = hasMore
         self.largest = largest
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case program, bytes, files, largest
+        case hasMore = "more"
     }
 }

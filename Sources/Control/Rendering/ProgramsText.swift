@@ -8,7 +8,8 @@ extension ProgramsReport {
             return "No program has had anything fetched in the last hour."
         }
         return programs.map { program in
-            let files = counted(program.files, "file", "files")
+            let files =
+                (program.hasMore ? "over " : "") + counted(program.files, "file", "files")
             let head = "\(program.program): \(HumanSize.format(program.bytes)) of \(files)"
             let lines = program.largest.map { file in
                 "  \(HumanSize.format(file.bytes))  \(file.path.shellEscaped)"

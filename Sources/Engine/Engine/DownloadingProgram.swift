@@ -12,6 +12,8 @@ package struct DownloadingProgram: Hashable, Sendable {
     package var bytes: UInt64
     /// The number of files, without those that were too many to tell apart.
     package var fileCount: Int
+    /// Whether some files were too many to tell apart.
+    package var hasMoreFiles: Bool
     /// The files with the most bytes that still have a name, in descending order.
     package var largest: [File]
 }
@@ -31,6 +33,7 @@ extension DownloadRequests {
                     return DownloadingProgram(
                         name: name, bytes: files.values.reduce(0, +),
                         fileCount: files.keys.count { $0 != nil },
+                        hasMoreFiles: files[nil] != nil,
                         largest: try largest.compactMap { inode, bytes in
                             guard try database.inode(inode) != nil else { return nil }
                             let path = ObjectKey(try database.path(of: inode)).description

@@ -16,6 +16,8 @@ struct DownloadLedger {
     /// How many programs and files are told apart in a span.
     static let programsMax = 100
     static let filesMax = 1_000
+    /// How many are told apart of each program, also beyond that number.
+    static let programFilesMin = 10
     /// Stands for programs that were too many to tell apart.
     static let others = "other programs"
     /// Stands for the daemon's own work: pins, `apus download`, and bytes that a change needs.
@@ -69,7 +71,8 @@ extension DownloadLedger.Span {
         let program = isTold ? program : DownloadLedger.others
         var file: InodeNumber? = inode
         if files[program]?[inode] == nil {
-            if fileCount == DownloadLedger.filesMax { file = nil } else { fileCount += 1 }
+            let isFew = files[program, default: [:]].count < DownloadLedger.programFilesMin
+            if fileCount < DownloadLedger.filesMax || isFew { fileCount += 1 } else { file = nil }
         }
         files[program, default: [:]][file, default: 0] += bytes
     }
