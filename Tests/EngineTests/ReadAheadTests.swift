@@ -128,7 +128,7 @@ import Testing
     }
 
     /// Goal: a program that reads a second file does not wait for the end of a piece of the first one.
-    @Test func `in at most 24 pieces of one file, and 32 of all`() {
+    @Test func `in at most 20 pieces of one file, and 24 of all`() {
         let queue = ReadAheadQueue()
         let (first, second) = (InodeNumber(rawValue: 2), InodeNumber(rawValue: 3))
         func begin() -> [InodeNumber] {
@@ -140,9 +140,9 @@ import Testing
             return begun
         }
         queue.append(first)
-        #expect(begin() == Array(repeating: first, count: 24))
+        #expect(begin() == Array(repeating: first, count: 20))
         queue.append(second)
-        #expect(begin() == Array(repeating: second, count: 8))
+        #expect(begin() == Array(repeating: second, count: 4))
         queue.end(first)
         #expect(begin() == [second], "each has the same share")
     }

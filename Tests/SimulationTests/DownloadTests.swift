@@ -100,7 +100,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            #expect(it.remote.takeReadsMax() <= 32 + 2 * files.count)
+            #expect(it.remote.takeReadsMax() <= 24 + 2 * files.count)
         }
     }
 

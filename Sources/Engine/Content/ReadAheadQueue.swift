@@ -16,10 +16,10 @@ final class ReadAheadQueue: Sendable {
         }
     }
 
-    /// The pieces in flight of all files together.
-    private static let piecesMax = 32
+    /// The pieces in flight of all files together. Each may need a descriptor, of which there may be 128.
+    private static let piecesMax = 24
     /// The pieces in flight of one file.
-    fileprivate static let filePiecesMax = 24
+    fileprivate static let filePiecesMax = 20
     /// Further files are fetched as they are read.
     private static let filesMax = 1_024
 
