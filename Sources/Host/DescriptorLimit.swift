@@ -19,10 +19,10 @@ package enum DescriptorLimit {
         return getrlimit(resource, &limit) == 0 ? limit.rlim_cur : 20
     }
 
-    /// The number of descriptors for content files: half of the limit, at most 4,096, and half as
-    /// many that are about to be closed. The rest is for connections, the database and directories; and
-    /// reopening a file is cheap.
-    static var forContent: Int { Int(min(current / 2, 4_096)) }
+    /// The number of descriptors for content files: three eighths of the limit, at most 4,096, and half as
+    /// many that are about to be closed. The rest is for connections, pieces that are fetched from a folder,
+    /// the database and directories; and reopening a file is cheap.
+    static var forContent: Int { Int(min(current / 8 * 3, 4_096)) }
 
     private static var resource: __rlimit_resource_t { .init(RLIMIT_NOFILE.rawValue) }
 }
