@@ -59,6 +59,31 @@ struct ChangeFeedTests {
         }
     }
 
+    /// Method: a request for a new local file of the same name is lost before it reaches the remote. Until
+    /// that is known, the other client's object could be this file.
+    @Test(arguments: [false, true])
+    func `show as soon as they are known not to be ours`(isRemoved: Bool) throws {
+        try Scenario.run(settings: Self.settings(), before: Self.fill) { it in
+            #expect(try await it.names(in: "folder") == ["file", "goes"])
+            try await it.wait(.seconds(5))
+            it.remote.setFaults(SimulatedProviderFaults(.unreachableBefore, 1))
+            try await it.write("folder/new", [1])
+            try await it.wait(.seconds(3))
+            try it.remote.otherClientWrites(Scenario.key("folder/new"), [2, 2])
+            if isRemoved {
+                try await it.unlink("folder/new")
+            } else {
+                try await it.rename("folder/new", to: "folder/mine")
+            }
+            it.remote.setFaults(SimulatedProviderFaults())
+            #expect(try await it.rest())
+            try await it.wait(.seconds(1))
+            let mine = isRemoved ? [] : ["mine"]
+            #expect(try await it.names(in: "folder") == ["file", "goes"] + mine + ["new"])
+            #expect(try await it.read("folder/new") == [2, 2])
+        }
+    }
+
     @Test func `are found after a loss, in all directories in use`() throws {
         let settings = Self.settings { $0.losses = 1 }
         try Scenario.run(settings: settings, before: Self.fill) { it in

@@ -180,6 +180,7 @@ struct TransferParts: Sendable {
             verifier: Verifier(
                 configuration: configuration, store: store, clock: clock, logger: logger,
                 gate: gate, activity: activity, comparison: comparison, merger: merger,
+                schedule: remote.schedule,
                 doubts: Locked(InFlightWindow(startedAt: clock.uptime))),
             refusals: Refusals(
                 store: store, logger: logger, gate: gate, deletions: remote.deletions,

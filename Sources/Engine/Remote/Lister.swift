@@ -102,7 +102,7 @@ struct Lister: Sendable {
     }
 
     /// - Returns: Whether anything differed from the known state, and whether all of it was compared:
-    ///   no operation of our own has changed names meanwhile.
+    ///   no operation of our own has changed names meanwhile, or may have changed one before.
     private func listAll(
         _ directory: InodeNumber, at key: ObjectKey, _ flight: ListingQueue.Flight
     ) async throws -> (hasNews: Bool, isProof: Bool) {
@@ -145,7 +145,9 @@ struct Lister: Sendable {
             throw error
         }
         hasNews = try await finish(listing) || hasNews
-        return (hasNews, !activity.isAnyTouched(watch))
+        // Names that operations in doubt may have taken were omitted.
+        let isOmitting = try store.read { try $0.firstIntendedChild(of: directory) != nil }
+        return (hasNews, !isOmitting && !activity.isAnyTouched(watch))
     }
 
     /// Merges objects, in transactions so small that other writers do not wait long.

@@ -11,6 +11,7 @@ struct Verifier: Sendable {
     let activity: RemoteActivity
     let comparison: ContentComparison
     let merger: Merger
+    let schedule: DirectoriesInUse
     let doubts: Locked<InFlightWindow>
 
     /// Records that the answer to a request for an inode was lost.
@@ -41,21 +42,13 @@ struct Verifier: Sendable {
             inode: inode, keys: [place] + (former.map { [$0] } ?? []),
             isSubtree: state.kind == .directory)
         if let holder = activity.begin(claim) { return .blocked(by: holder) }
-        defer { activity.end(claim) }
-        var object = try await gate.statIfPresent(place)
-        var there: RemoteObject?
-        let names = gate.traits.names
-        if let former, names.key(of: former) != names.key(of: place) {
-            there = try await gate.statIfPresent(former)
-            // Another client may have put something else in the directory's place.
-            if state.kind == .directory, there?.kind != .directory { there = nil }
-            // The store may take both names for one, without our knowledge. Of one object, the
-            // original would be deleted as superfluous.
-            if object != nil, there != nil, former.resembles(place) {
-                if try await !gate.lists(former) { there = nil }
-                if try await !gate.lists(place) { object = nil }
-            }
+        var isOthers = false
+        defer {
+            activity.end(claim)
+            // Listings have omitted it so far, as it could be ours.
+            if isOthers { schedule.requireListing(of: intent.parent) }
         }
+        let (object, there) = try await objects(at: place, former, kind: state.kind)
         if there != nil, let former, object?.kind == .directory, state.kind == .directory,
             !gate.traits.movesDirectoriesAtOnce
         {
@@ -75,7 +68,30 @@ struct Verifier: Sendable {
         logger.info(
             "lost answer resolved", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
         try conclude(intent, inode, with: happened ? object : nil, seen: object)
+        isOthers = !happened && object != nil
         return nil
+    }
+
+    /// Returns the objects at the place that a change was to give an item, and at its former one if that is
+    /// another.
+    private func objects(
+        at place: ObjectKey, _ former: ObjectKey?, kind: FileKind
+    ) async throws -> (object: RemoteObject?, there: RemoteObject?) {
+        var object = try await gate.statIfPresent(place)
+        let names = gate.traits.names
+        guard let former, names.key(of: former) != names.key(of: place) else {
+            return (object, nil)
+        }
+        var there = try await gate.statIfPresent(former)
+        // Another client may have put something else in the directory's place.
+        if kind == .directory, there?.kind != .directory { there = nil }
+        // The store may take both names for one, without our knowledge. Of one object, the
+        // original would be deleted as superfluous.
+        if object != nil, there != nil, former.resembles(place) {
+            if try await !gate.lists(former) { there = nil }
+            if try await !gate.lists(place) { object = nil }
+        }
+        return (object, there)
     }
 
     /// Whether the object at the source of a move is still the one to be moved, and not one that
