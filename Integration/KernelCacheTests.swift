@@ -42,15 +42,7 @@ extension MountedTests {
 
         /// Whether the kernel lets go of an absence when the name is invalidated. From Linux 6.19 on it
         /// does not, so absences are asked for each time.
-        private static let cachesAbsences: Bool = {
-            var names = utsname()
-            guard uname(&names) == 0 else { return false }
-            let release = withUnsafeBytes(of: names.release) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            let numbers = release.split { !$0.isNumber }.prefix(2).compactMap { Int($0) }
-            return numbers.lexicographicallyPrecedes([6, 19])
-        }()
+        private static let cachesAbsences = !RunningKernel.isAtLeast(6, 19)
 
         /// Walks until the kernel answers by itself: at first some answers are invalidated, and it forgets
         /// the access times of directories that it lists. An answer that came shortly before its

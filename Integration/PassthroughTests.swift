@@ -173,15 +173,7 @@ extension MountedTests {
 
 private enum Lent {
     /// Whether this machine can lend files: Linux 6.9 or later, and root.
-    static let isPossible: Bool = {
-        var names = utsname()
-        guard geteuid() == 0, uname(&names) == 0 else { return false }
-        let release = withUnsafeBytes(of: names.release) { bytes in
-            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-        }
-        let numbers = release.split(separator: ".").prefix(2).map { Int($0) ?? 0 }
-        return numbers.count == 2 && (numbers[0], numbers[1]) >= (6, 9)
-    }()
+    static let isPossible = geteuid() == 0 && RunningKernel.isAtLeast(6, 9)
 
     /// Fetches a file, and waits until no handle is left that was open meanwhile, as it is not lent
     /// beside that.

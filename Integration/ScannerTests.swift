@@ -83,6 +83,58 @@ extension MountedTests {
             }
         }
 
+        /// Has a scanner read each file, and compares what it read with the beginning of the file.
+        ///
+        /// - Parameter expression: In Python: the bytes that it takes of `file`, which is not buffered.
+        /// - Returns: The number of bytes of files that were fetched for it.
+        private static func scan(
+            _ expression: String, bytes: Int, _ folder: MountedFolder
+        ) throws -> Int {
+            let (scanner, copy) = ("\(folder.base)/own-scanner", "\(folder.base)/found")
+            let script = """
+                #!/usr/bin/env python3
+                import mmap, sys
+                with open(sys.argv[1], 'rb', buffering=0) as file:
+                    found = \(expression)
+                with open(sys.argv[2], 'wb') as copy:
+                    copy.write(found)
+
+                """
+            try Files.write(Array(script.utf8), to: scanner)
+            try Files.setMode(0o755, of: scanner)
+            for number in 0..<count {
+                _ = try Program.require(scanner, folder.local("\(number)"), copy)
+                let found = try Files.read(copy)
+                #expect(
+                    found.elementsEqual(
+                        SeededRandom.bytes(size, seed: UInt64(number)).prefix(bytes)))
+            }
+            return try programs(folder).first { $0.program == "own-scanner" }?.bytes ?? 0
+        }
+
+        /// Older kernels read ahead of them: reads that pass the cache would keep them from mapping a file.
+        @Test(
+            .enabled(if: RunningKernel.isAtLeast(6, 6), "the kernel reads ahead"),
+            arguments: ["file.read(65536)", "b''.join(file.read(4096) for _ in range(16))"])
+        func `get the bytes that they read, and not one more`(expression: String) async throws {
+            let bytes = 64 << 10
+            try await Self.with { folder, _ in
+                let fetched = try Self.scan(expression, bytes: bytes, folder)
+                #expect(fetched == Self.count * bytes)
+            }
+        }
+
+        @Test(arguments: ["MAP_SHARED", "MAP_PRIVATE"])
+        func `can map files`(sharing: String) async throws {
+            try await Self.with { folder, _ in
+                let map = "mmap.mmap(file.fileno(), 0, flags=mmap.\(sharing), prot=mmap.PROT_READ)"
+                // Of a file that is read beside the map as well.
+                let expression = "file.read(65536) and \(map)[:]"
+                let fetched = try Self.scan(expression, bytes: Self.size, folder)
+                #expect(fetched == Self.count * Self.size)
+            }
+        }
+
         @Test(arguments: ["own-scanner", "named-scanner"])
         func `are also scripts, and those that the user names`(name: String) async throws {
             try await Self.with { folder, relay in

@@ -64,9 +64,10 @@ static const int apus_clears_set_id = 1 << 30;
 // Before 3.17, libfuse answers the kernel's INIT without FUSE_PARALLEL_DIROPS, although the session
 // wants it: the kernel then locks a directory for each LOOKUP and READDIR, and a READDIR that waits
 // stops all lookups beside it. It has no name for FUSE_HANDLE_KILLPRIV_V2 either: without that, the
-// kernel asks for `security.capability` before each write. Both flags are set in the answer on its
-// way to the kernel; one that does not know a flag ignores it. That takes libfuse 3.13, the first
-// whose input and output can be replaced.
+// kernel asks for `security.capability` before each write; nor for FUSE_DIRECT_IO_ALLOW_MMAP, without
+// which a file that is opened with FOPEN_DIRECT_IO cannot be mapped with MAP_SHARED. These flags are set
+// in the answer on its way to the kernel; one that does not know a flag ignores it. That takes libfuse
+// 3.13, the first whose input and output can be replaced.
 #if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
 // Of the kernel's interface: `struct fuse_out_header`, and the beginning of `struct fuse_init_out`,
 // which has 64 bytes.
@@ -94,14 +95,14 @@ static inline int apus_is_init_answer(const struct iovec *parts, int count) {
 
 static inline void apus_complete_init_answer(struct iovec *parts, int count, int lends) {
     const uint32_t parallel_dirops = 1u << 18, handle_killpriv_v2 = 1u << 28, extended = 1u << 30;
-    // FUSE_PASSTHROUGH is bit 37 of all flags.
-    const uint32_t passthrough = 1u << 5;
+    // FUSE_DIRECT_IO_ALLOW_MMAP is bit 36 of all flags, FUSE_PASSTHROUGH bit 37.
+    const uint32_t direct_io_allow_mmap = 1u << 4, passthrough = 1u << 5;
     if (!apus_is_init_answer(parts, count)) return;
     struct apus_init_answer answer;
     memcpy(&answer, parts[1].iov_base, sizeof(answer));
-    answer.flags |= parallel_dirops | handle_killpriv_v2;
+    answer.flags |= parallel_dirops | handle_killpriv_v2 | extended;
+    answer.flags2 |= direct_io_allow_mmap;
     if (lends) {
-        answer.flags |= extended;
         answer.flags2 |= passthrough;
         // Of the file system with the files: not one that is stacked on others itself.
         answer.max_stack_depth = 1;

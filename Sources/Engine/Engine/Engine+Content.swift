@@ -122,6 +122,11 @@ extension Engine {
         throw .awaits(.version(file.inode, access))
     }
 
+    /// Whether some bytes of an open file are not here.
+    package func isMissingBytes(_ inode: InodeNumber) -> Bool {
+        local.files.existing(inode)?.isMissingBytes ?? false
+    }
+
     /// Whether some bytes of an open file are neither here nor on the remote any more, since both
     /// sides changed it before it was whole here.
     ///

@@ -95,14 +95,15 @@ struct Downloader: Sendable {
         throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
     }
 
-    /// Returns how many bytes to fetch for a request, at least.
+    /// Returns how many bytes to fetch for a request at once; 0 for those that it asks for.
     private func pieceBytes(
         for reason: Space.FetchReason, _ range: Range<UInt64>, _ state: OpenFile.State
     ) -> UInt64 {
         let cache = content.space.cache
         switch reason {
         case .request: break
-        case .pin, .scan: return 0
+        case .scan: return scannedBytes(range, state)
+        case .pin: return 0
         case .readahead, .change: return cache.fillBytes
         }
         // Of many requests, each gets its own bytes only.
@@ -113,6 +114,20 @@ struct Downloader: Sendable {
         let isAlone = cache.isReadaheadPaused(at: clock.uptime) && state.reads.continues(range)
         let isMore = isStart || isAlone || state.size <= cache.demandBytes
         return isMore ? cache.demandBytes : cache.randomBytes
+    }
+
+    /// Returns how many bytes to fetch for a program that reads many files in passing: those that it
+    /// asks for, or as many again as it has read up to there, so that small reads of a whole file do not
+    /// take a request each.
+    private func scannedBytes(_ range: Range<UInt64>, _ state: OpenFile.State) -> UInt64 {
+        guard let missing = state.present.firstGap(in: range) else { return 0 }
+        let start = missing.lowerBound
+        let asked = range.upperBound - start
+        guard !content.space.cache.isCrowded else { return asked }
+        let before = start - min(start, content.space.cache.randomBytes)
+        let read = state.present.intersection(before..<start).ranges.last
+        guard let read, read.upperBound == start else { return asked }
+        return max(asked, UInt64(read.count))
     }
 
     /// Ends a piece that is not going to be begun.

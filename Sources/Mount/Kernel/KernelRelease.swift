@@ -30,6 +30,10 @@ package struct KernelRelease: Comparable, Sendable {
     /// Whether it can read files of a mount by itself: FUSE_PASSTHROUGH.
     package var hasPassthrough: Bool { self >= KernelRelease("6.9") }
 
+    /// Whether a file that is read past the kernel's cache can be mapped with MAP_SHARED:
+    /// FUSE_DIRECT_IO_ALLOW_MMAP.
+    var mapsUncachedFiles: Bool { self >= KernelRelease("6.6") }
+
     /// Whether FUSE_NOTIFY_INC_EPOCH invalidates all names at once.
     var hasEpochs: Bool { self >= KernelRelease("6.16") }
 

@@ -2,6 +2,7 @@ import CFuse
 import Engine
 import Glibc
 import Meters
+import Synchronization
 
 /// A handle (`fh`) is just the access mode that it was opened with, so that a process that takes
 /// over from a killed one understands all handles.
@@ -77,6 +78,18 @@ extension RequestServer {
         lender.close(inode)
         engine.release(inode, access: access)
     }
+
+    /// Whether reads of a new handle pass the kernel's cache, which reads whole pages and reads ahead.
+    fileprivate func isUncached(_ inode: InodeNumber, _ access: FileAccess) -> Bool {
+        switch access {
+        case .write: false
+        case .read: engine.hasLostBytes(inode)
+        // The ranges that it reads, and no more. Older kernels could not map the file.
+        case .scan:
+            mapsUncachedFiles.load(ordering: .relaxed)
+                ? engine.isMissingBytes(inode) : engine.hasLostBytes(inode)
+        }
+    }
 }
 
 extension Request {
@@ -91,7 +104,7 @@ extension Request {
             isOpened = reply.lent(access, file, asks: isDirect)
         } else {
             var info = fuse_file_info(access)
-            if access != .write, server.engine.hasLostBytes(inode) { info.direct_io = 1 }
+            if server.isUncached(inode, access) { info.direct_io = 1 }
             isOpened = reply.opened(info)
         }
         // Interrupted in between: no RELEASE will come.

@@ -22,6 +22,8 @@ final class RequestServer: Sendable {
     let isTracing: Bool
     /// Whether the kernel can do without opening directories, see `opendir`. Known after INIT.
     let needsNoOpendir = Atomic(false)
+    /// Whether the session has asked the kernel to map files that are read past its cache.
+    let mapsUncachedFiles = Atomic(false)
 
     init(
         engine: Engine, tasks: RequestTasks, syncs: RequestTasks, syncThreads: ThreadAllowance,

@@ -75,6 +75,8 @@ package final class FuseSession: Sendable {
         let handle = SessionHandle(session: session)
         let isComplete = apus_session_complete_init(session, server.lender.isWanted ? 1 : 0) != 0
         server.lender.attach(handle, isNegotiated: isComplete)
+        server.mapsUncachedFiles.store(
+            isComplete && KernelRelease.running.mapsUncachedFiles, ordering: .relaxed)
         state.withLock { $0 = .mounted(handle) }
         logger.info(
             "mounted",
