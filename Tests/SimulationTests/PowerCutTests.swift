@@ -83,6 +83,25 @@ struct PowerCutTests {
         }
     }
 
+    /// Goal: an upload that a power cut makes the database forget does not leave a file without bytes.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a file is evicted once the database is sure of its upload`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { it in
+            try await it.write("file", Self.old)
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            try it.engine.synchronize(inode)
+            it.engine.release(inode, access: .write)
+            #expect(try await it.rest())
+            #expect(try it.engine.evict(inode).files == 1)
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("file") == Self.old)
+        }
+    }
+
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a hole does not count as bytes`(seed: UInt64) throws {
         try Self.run(seed: seed) { scenario, inode in

@@ -215,6 +215,7 @@ extension Space {
         durability.noteEvictions(forgotten.map(\.inode))
         switch removal {
         case .now:
+            try store.synchronizeSettling()
             try cache.holding(forgotten.reduce(0) { $0 + $1.bytes }) {
                 for (inode, _) in forgotten { evictions[inode] = removeContent(of: inode) }
             }

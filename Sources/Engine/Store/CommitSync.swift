@@ -17,6 +17,8 @@ final class CommitSync: Sendable {
     private let writer: WriterConnection
     private let log: (any DatabaseLog)?
     private let commits = Atomic<UInt64>(0)
+    /// Those up to the last one by which an inode stopped being pending.
+    private let settling = Atomic<UInt64>(0)
     private let tickets = Atomic<UInt64>(0)
     /// Held during a synchronisation, as those who need it wait for nothing else.
     private let state = Mutex(State())
@@ -32,7 +34,18 @@ final class CommitSync: Sendable {
     /// The number of calls of ``synchronize()`` so far.
     var callerCount: UInt64 { tickets.load(ordering: .acquiring) }
 
-    func noteCommit() { commits.add(1, ordering: .releasing) }
+    /// - Parameter isSettling: Whether an inode has stopped being pending.
+    func noteCommit(isSettling: Bool) {
+        let count = commits.add(1, ordering: .releasing).newValue
+        if isSettling { settling.store(count, ordering: .releasing) }
+    }
+
+    /// Returns once no power cut makes an inode pending again.
+    func synchronizeSettling() throws {
+        let needed = settling.load(ordering: .acquiring)
+        let isSafe = state.withLock { $0.safeCount.map { $0 >= needed } ?? (needed == 0) }
+        if !isSafe { try synchronize() }
+    }
 
     /// Returns once all commits counted so far survive power loss.
     ///

@@ -11,6 +11,7 @@ package final class Store: Sendable {
     private let ballast: (any Ballast)?
     let commitSync: CommitSync
     let commitWatch = CommitWatch()
+    private let settlements = SettlementObserver()
     private let checkpointer: Checkpointer?
     /// The durations of commits, without those of their transactions.
     package let commitTimes = Histogram()
@@ -64,6 +65,7 @@ package final class Store: Sendable {
             if let refusal = StateDatabase.refusal(condition, database.path) { throw refusal }
             if !isCurrent { try withBallast { try Schema.migrator.migrate(database) } }
         }
+        database.add(transactionObserver: settlements)
     }
 
     /// Opens the database file; creates it if it is missing.
@@ -234,7 +236,12 @@ package final class Store: Sendable {
     private func transaction<Value>(_ body: (Database) throws -> Value) throws -> Value {
         let (value, changes) = try writer.use { database in
             let before = Self.changeCount(database)
-            defer { if Self.changeCount(database) != before { commitSync.noteCommit() } }
+            defer {
+                let isSettling = settlements.take()
+                if Self.changeCount(database) != before {
+                    commitSync.noteCommit(isSettling: isSettling)
+                }
+            }
             var value: Value?
             var watch: Stopwatch?
             defer { watch?.stop(into: commitTimes) }
@@ -256,8 +263,18 @@ package final class Store: Sendable {
     ///
     /// - Throws: If it fails, to every caller that depended on it.
     func synchronize() throws(Blocked) {
+        try synchronize { try commitSync.synchronize() }
+    }
+
+    /// Returns once no power cut makes a file pending again that has stopped being pending: until then, its
+    /// local bytes may be all that the database knows of it.
+    func synchronizeSettling() throws(Blocked) {
+        try synchronize { try commitSync.synchronizeSettling() }
+    }
+
+    private func synchronize(_ body: () throws -> Void) throws(Blocked) {
         do {
-            try syncTimes.timing { try withBallast { try commitSync.synchronize() } }
+            try syncTimes.timing { try withBallast(body) }
         } catch let error as DiskError {
             throw .failure(EngineError(error, "synchronize the state database"))
         } catch {
