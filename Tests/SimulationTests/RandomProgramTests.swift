@@ -64,6 +64,21 @@ import Testing
         expectPass(.drawn(from: seed, scenario: .excluding))
     }
 
+    /// Programs that once failed, among some ten thousand others.
+    ///
+    /// In turn: a listing omits a name in doubt, and the directory counts as up to date (three); a directory
+    /// is seemingly deleted, and the names that it has lost here stay unknown; a power cut restores a
+    /// version whose uploaded bytes are evicted.
+    @Test(
+        arguments: [
+            (1_883_032_421_144_871, .shared), (1_883_032_421_149_398, .shared),
+            (1_883_032_421_152_549, .shared), (1_883_032_421_153_658, .powerCut),
+            (1_883_033_968_841_035, .powerCut),
+        ] as [(UInt64, RandomProgram.Scenario)])
+    func `nothing is lost in rare programs`(seed: UInt64, scenario: RandomProgram.Scenario) {
+        expectPass(.drawn(from: seed, scenario: scenario))
+    }
+
     /// Goal: a process may die before any operation of disk, database or remote.
     ///
     /// Method: it dies before the first one of a short program, then the second, until none is

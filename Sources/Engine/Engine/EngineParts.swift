@@ -113,7 +113,7 @@ struct RemoteParts: Sendable {
                 configuration: configuration, clock: clock, logger: logger, gate: gate,
                 deletions: deletions, agenda: agenda),
             aftermath: Aftermath(
-                files: local.files, reaper: local.reaper, agenda: agenda,
+                files: local.files, reaper: local.reaper, agenda: agenda, schedule: schedule,
                 kernelCache: local.kernelCache, pinSignal: local.pins.signal))
         let detector = Locked(WalkDetector())
         lister = Lister(

@@ -3,6 +3,7 @@ struct Aftermath: Sendable {
     let files: OpenFileTable
     let reaper: Reaper
     let agenda: Agenda
+    let schedule: DirectoriesInUse
     let kernelCache: KernelCacheRelay
     /// Notified of changes in the tree: pinned files may lack bytes.
     let pinSignal: Signal
@@ -11,6 +12,7 @@ struct Aftermath: Sendable {
     func finish(_ changes: RemoteChanges) throws(Blocked) {
         reaper.reap(changes.unlinked)
         if changes.isScheduled { agenda.notify() }
+        for directory in changes.uncovered { schedule.requireListing(of: directory) }
         if !changes.cacheChanges.isEmpty { pinSignal.notify() }
         for change in changes.cacheChanges {
             switch change {

@@ -31,7 +31,13 @@ extension Merge {
         let isKept = try database.syncState(of: inode).map(Planner.keepsWhenGone) ?? false
         var remainder: Remainder = isKept ? .kept : .nothing
         if record.kind == .directory {
-            guard let below = try applyRemoteDeletionBelow(inode) else { return nil }
+            let removalsLeft = changes.removalsLeft
+            let below = try applyRemoteDeletionBelow(inode)
+            // A later listing may show it again.
+            if below != .nothing, changes.removalsLeft < removalsLeft {
+                changes.uncovered.append(inode)
+            }
+            guard let below else { return nil }
             remainder.add(below)
         }
         if case .awaits = remainder {

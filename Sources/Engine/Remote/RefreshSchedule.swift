@@ -142,11 +142,14 @@ struct RefreshSchedule {
         return !directories.isEmpty
     }
 
-    /// Records that a directory in use has to be listed although nothing was reported.
+    /// Records that a directory has to be listed although nothing was reported: now if it is in use, and
+    /// with its next use otherwise.
     ///
-    /// - Returns: Whether it is to be listed.
+    /// - Returns: Whether it is to be listed now.
     mutating func requireListing(of directory: InodeNumber, at now: Duration) -> Bool {
-        guard isReporting, let use = uses[directory], isInUse(use, at: now) else { return false }
+        guard isReporting, let use = uses[directory] else { return false }
+        uses[directory]?.followed.isVouched = false
+        guard directory == .root || isInUse(use, at: now) else { return false }
         uses[directory]?.followed.noteReport(at: now)
         return true
     }

@@ -3,6 +3,9 @@ struct RemoteChanges {
     var cacheChanges: [CacheChange] = []
     /// Inodes that lost their name.
     var unlinked: [InodeNumber] = []
+    /// Directories that lost names although they are kept: their last listing no longer shows which of their
+    /// objects are known.
+    var uncovered: [InodeNumber] = []
     /// Whether inodes may have become due.
     var isScheduled = false
     /// How many more inodes may lose their name in the transaction, so that other writers do not
