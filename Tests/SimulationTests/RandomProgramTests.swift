@@ -68,12 +68,15 @@ import Testing
     ///
     /// In turn: a listing omits a name in doubt, and the directory counts as up to date (three); a directory
     /// is seemingly deleted, and the names that it has lost here stay unknown; a power cut restores a
-    /// version whose uploaded bytes are evicted.
+    /// version whose uploaded bytes are evicted; a listing replaces a file between its lookup and its open; the
+    /// failure of a disk to store a file dies with the process, and the file is changed after that; the second
+    /// of two power cuts undoes a truncation that the first one had undone on the disk only.
     @Test(
         arguments: [
             (1_883_032_421_144_871, .shared), (1_883_032_421_149_398, .shared),
             (1_883_032_421_152_549, .shared), (1_883_032_421_153_658, .powerCut),
-            (1_883_033_968_841_035, .powerCut),
+            (1_883_033_968_841_035, .powerCut), (1_883_035_749_330_854, .shared),
+            (1_883_035_749_334_043, .powerCut), (1_883_037_268_705_977, .powerCut),
         ] as [(UInt64, RandomProgram.Scenario)])
     func `nothing is lost in rare programs`(seed: UInt64, scenario: RandomProgram.Scenario) {
         expectPass(.drawn(from: seed, scenario: scenario))

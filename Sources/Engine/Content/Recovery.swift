@@ -160,11 +160,26 @@ struct Recovery: Sendable {
             guard let length = trusts[index].length, sizes[index] > length else { continue }
             // A truncation that did not reach the disk. Otherwise the next writer, and the next
             // synchronisation, would take the bytes beyond the end for the file's own.
-            try onDisk(
-                "truncate the content of inode \(inode)",
-                do: disk.open(StateFiles.content(of: inode)).truncate(to: length))
+            try truncate(inode, to: length)
         }
         return trusts.compactMap(\.restored)
+    }
+
+    /// Truncates a content file so that the next power cut does not bring its end back, into a file that
+    /// has grown since.
+    private func truncate(_ inode: InodeNumber, to length: UInt64) throws(Blocked) {
+        let file = try onDisk("truncate the content of inode \(inode)") { () throws(DiskError) in
+            let file = try disk.open(StateFiles.content(of: inode))
+            try file.truncate(to: length)
+            return file
+        }
+        do throws(DiskError) {
+            try file.synchronize()
+        } catch {
+            logger.warning(
+                "truncated content not synchronized",
+                metadata: ["inode": "\(inode)", "reason": "\(error.attempt): \(error.reason)"])
+        }
     }
 
     /// The result of a look at content that a power cut may have torn.

@@ -82,15 +82,21 @@ struct StorageCheck {
     }
 
     /// Called after the start of a process that was not the first.
-    mutating func noteRestart(
-        wasPowerCut: Bool, _ inodes: some Sequence<InodeNumber>
-    ) throws(ProgramFailure) {
+    mutating func noteRestart(wasPowerCut: Bool, _ inodes: some Sequence<InodeNumber>) {
         guard !wasPowerCut else {
             (failuresBefore, unrecorded) = ([:], [])
             return
         }
-        for inode in inodes where isLost(inode) {
-            if try !isNamed(inode) { unrecorded.insert(inode) }
+        for inode in inodes where isLost(inode) && !isRecorded(inode) { unrecorded.insert(inode) }
+    }
+
+    /// Whether the database knows that the disk has failed to store a file.
+    private func isRecorded(_ inode: InodeNumber) -> Bool {
+        let isRecorded = try? mount.openDatabase.read {
+            try Bool.fetchOne(
+                $0, sql: "SELECT failed = 1 FROM unsynced WHERE inode = ?",
+                arguments: [inode.rawValue])
         }
+        return isRecorded == true
     }
 }

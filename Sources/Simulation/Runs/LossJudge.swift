@@ -116,6 +116,8 @@ struct LossJudge: Judge {
     /// Records the content of an inode from its synced version, before a program changes it.
     private mutating func meet(_ inode: InodeNumber, _ version: ETag?) {
         guard oracle.files[inode] == nil else { return }
+        // A listing has replaced it since it was found: nothing tells which version its bytes are of.
+        if version == nil, (try? mount.engine.attributes(of: inode).links) == 0 { return }
         let bytes = version.flatMap { version in
             mount.provider.everyContent().first { $0.etags.contains(version) }?.bytes
         }
@@ -237,7 +239,7 @@ struct LossJudge: Judge {
     /// holds bytes that none ever held.
     mutating func checkRestart(wasPowerCut: Bool, _ faultPlan: FaultPlan) async throws {
         let unrecorded = storage.unrecorded
-        try storage.noteRestart(wasPowerCut: wasPowerCut, oracle.files.keys.sorted())
+        storage.noteRestart(wasPowerCut: wasPowerCut, oracle.files.keys.sorted())
         guard wasPowerCut else { return }
         hadPowerCuts = true
         try checkDurableNames(faultPlan)
