@@ -70,6 +70,59 @@ private final class WatchedLog: DatabaseLog {
         #expect(count == 3)
     }
 
+    /// Goal: bytes that the remote has too are dropped only once no power cut makes the database forget that.
+    @Test func `shows whether a power cut may make an inode pending again`() throws {
+        try store.write {
+            try $0.run(
+                """
+                INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
+                    presence, generation, writing, listed, accessed)
+                VALUES (1, 1, 493, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0)
+                """)
+            try $0.markPending(.root, at: Timestamp(seconds: 0))
+        }
+        #expect(store.isSettled)
+        try store.write { try $0.removePending(.root) }
+        #expect(!store.isSettled)
+        try store.synchronize()
+        #expect(store.isSettled)
+        try Self.commit(store)
+        #expect(store.isSettled, "others do not matter")
+    }
+
+    /// A ballast of some pieces.
+    private final class CountedBallast: Ballast {
+        private let pieces: Mutex<Int>
+
+        init(pieces: Int) { self.pieces = Mutex(pieces) }
+
+        var isWhole: Bool { pieces.withLock { $0 > 0 } }
+        func isDiskFull() -> Bool { true }
+        func restore() -> Bool { isWhole }
+        func giveUp() -> Bool {
+            pieces.withLock { pieces in
+                pieces -= 1
+                return pieces >= 0
+            }
+        }
+    }
+
+    /// A disk that copies on write needs room for the log, even if that was written before.
+    @Test(arguments: [1, 4]) func `takes of the ballast where the log has no room`(
+        pieces: Int
+    ) throws {
+        let log = WatchedLog()
+        let store = try Store(
+            try DatabaseQueue(), ballast: CountedBallast(pieces: pieces), log: log)
+        log.during { call throws(DiskError) in
+            guard call > 4 else { throw DiskError(.full, attempt: "sync", reason: "no space") }
+        }
+        let result = Self.synchronized(store)
+        guard pieces == 1 else { return try result.get() }
+        let halt = #expect(throws: Blocked.self) { try result.get() }
+        #expect(halt?.failure.kind == .outOfSpace)
+    }
+
     @Test func `nothing is synchronised twice`() throws {
         try store.synchronize()
         try store.synchronize()

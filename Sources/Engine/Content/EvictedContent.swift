@@ -97,7 +97,6 @@ final class EvictedContent: Sendable {
         if batch.isEmpty { return nil }
         defer { cache.noteLeft(batch.reduce(0) { $0 + $1.bytes }) }
         do throws(Blocked) {
-            try store.synchronizeSettling()
             let removed = try files.withExclusive(batch.map(\.inode)) { unused throws(Blocked) in
                 // One that was opened since was emptied then, and may have new bytes.
                 try store.read { database in

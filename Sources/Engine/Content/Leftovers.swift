@@ -137,7 +137,6 @@ final class Leftovers: Sendable {
                 switch try store.read({ try $0.use(ofContentOf: inode) }) {
                 case .needed: return false
                 case .none:
-                    try store.synchronizeSettling()
                     try onDisk("remove a leftover of a crash", do: disk.remove(path))
                     return false
                 case .unknown: return try lostAndFound.keep(path, of: inode)

@@ -108,11 +108,14 @@ struct Reaper: Sendable {
 
     /// Returns the inodes among some that may be removed now. The others wait.
     private func reapable(_ inodes: [InodeNumber]) throws(Blocked) -> [InodeRecord] {
-        let (now, later) = try store.readBriefly { database in
+        let (now, later) = try store.readBriefly { [store] database in
+            // After the first look, which decides which commits the others see.
+            _ = try database.isPending(.root)
+            let isSettled = store.isSettled
             var (now, later): ([InodeRecord], [InodeNumber]) = ([], [])
             for inode in inodes {
                 guard let record = try unlinked(inode, database) else { continue }
-                if try database.hasToWait(record) {
+                if try database.hasToWait(record, isSettled: isSettled) {
                     later.append(inode)
                 } else {
                     now.append(record)
@@ -211,14 +214,16 @@ struct Reaper: Sendable {
 extension Database {
     /// Whether an unlinked inode has to stay until the database and a file that was renamed over it
     /// are safe.
-    fileprivate func hasToWait(_ record: InodeRecord) throws -> Bool {
+    ///
+    /// - Parameter isSettled: See ``Store/isSettled``.
+    fileprivate func hasToWait(_ record: InodeRecord, isSettled: Bool) throws -> Bool {
         if try isReplacedUnsafely(record.id) { return true }
         guard record.kind == .file, record.presence != .remote || record.isWriting else {
             return false
         }
         // Bytes move to the trash once they are on the disk. After a power cut the remote's deletion of a
-        // file is seen again, but a removal here is as if it had never been.
-        return try discarded(record.id) == nil || isPending(record.id)
+        // file is seen again, but a removal here is as if it had never been, and so may be an upload.
+        return try !isSettled || discarded(record.id) == nil || isPending(record.id)
             || isDiscardedUnsafely(record.id)
     }
 

@@ -202,20 +202,10 @@ extension Space {
     private func evictUnused(
         _ inodes: [InodeNumber], removing removal: ContentRemoval, evenPinned: Bool
     ) throws(Blocked) -> [InodeNumber: Eviction] {
-        var (evictions, forgotten) = try store.write { database in
-            var evictions = evenPinned ? [:] : try Self.pinned(inodes, database)
-            let inodes = inodes.filter { evictions[$0] == nil }
-            let forgotten = try database.forgetContent(of: inodes, if: Self.isWorthwhile)
-            let known = Set(forgotten.map(\.inode))
-            for inode in inodes where !known.contains(inode) {
-                evictions[inode] = try refusal(of: inode, database)
-            }
-            return (evictions, forgotten)
-        }
+        var (evictions, forgotten) = try forget(inodes, evenPinned: evenPinned)
         durability.noteEvictions(forgotten.map(\.inode))
         switch removal {
         case .now:
-            try store.synchronizeSettling()
             try cache.holding(forgotten.reduce(0) { $0 + $1.bytes }) {
                 for (inode, _) in forgotten { evictions[inode] = removeContent(of: inode) }
             }
@@ -224,6 +214,40 @@ extension Space {
             unneeded.evicted.add(forgotten)
         }
         return evictions
+    }
+
+    /// Has the database forget the bytes of those files that may be evicted, once no power cut makes it
+    /// forget that the remote has them: one with a pending version and without its bytes would be left.
+    private func forget(_ inodes: [InodeNumber], evenPinned: Bool) throws(Blocked) -> Forgotten {
+        let forgotten = try store.write { database in
+            try store.isSettled ? forget(inodes, among: inodes, evenPinned, database) : nil
+        }
+        if let forgotten { return forgotten }
+        let evictable = try store.read { database in
+            try database.contentBytes(of: inodes, if: Self.isWorthwhile).map(\.inode)
+        }
+        // Before anything is forgotten: a failure of the disk is to cost the cache nothing.
+        try store.synchronize()
+        return try store.write { try forget(inodes, among: evictable, evenPinned, $0) }
+    }
+
+    private typealias Forgotten = (
+        evictions: [InodeNumber: Eviction], content: [(inode: InodeNumber, bytes: UInt64)]
+    )
+
+    /// - Parameter evictable: Those of the inodes that may be forgotten.
+    private func forget(
+        _ inodes: [InodeNumber], among evictable: [InodeNumber], _ evenPinned: Bool,
+        _ database: Database
+    ) throws -> Forgotten {
+        var evictions = evenPinned ? [:] : try Self.pinned(inodes, database)
+        let unpinned = evictable.filter { evictions[$0] == nil }
+        let forgotten = try database.forgetContent(of: unpinned, if: Self.isWorthwhile)
+        let known = Set(forgotten.map(\.inode))
+        for inode in inodes where evictions[inode] == nil && !known.contains(inode) {
+            evictions[inode] = try refusal(of: inode, database)
+        }
+        return (evictions, forgotten)
     }
 
     private static func pinned(

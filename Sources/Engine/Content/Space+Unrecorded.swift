@@ -19,7 +19,6 @@ extension Space {
         case .needed:
             try store.write { try $0.setLocalBytes(status.allocatedBytes, of: inode) }
         case .none:
-            try store.synchronizeSettling()
             try onDisk("remove the content of inode \(inode)", do: disk.remove(path))
         case .unknown: return false
         }

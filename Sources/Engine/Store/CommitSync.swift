@@ -5,8 +5,8 @@ import Synchronization
 /// synchronisation, which began after the commits of all of them.
 final class CommitSync: Sendable {
     private struct State {
-        /// The number of commits that survive; nil before the first synchronisation.
-        var safeCount: UInt64?
+        /// Whether any synchronisation has succeeded.
+        var isSynchronized = false
         /// The last failure, and the last caller that depended on it.
         var failure: (ticket: UInt64, error: any Error)?
         /// Whether the system may have dropped bytes of the log: it reports a failed write once, maybe
@@ -17,8 +17,10 @@ final class CommitSync: Sendable {
     private let writer: WriterConnection
     private let log: (any DatabaseLog)?
     private let commits = Atomic<UInt64>(0)
-    /// Those up to the last one by which an inode stopped being pending.
-    private let settling = Atomic<UInt64>(0)
+    /// The number of commits that survive; those of earlier processes do, see ``Recovery``.
+    private let safeCommits = Atomic<UInt64>(0)
+    /// The number of the last commit by which an inode stops being pending, or is about to.
+    private let settlingCommit = Atomic<UInt64>(0)
     private let tickets = Atomic<UInt64>(0)
     /// Held during a synchronisation, as those who need it wait for nothing else.
     private let state = Mutex(State())
@@ -34,17 +36,14 @@ final class CommitSync: Sendable {
     /// The number of calls of ``synchronize()`` so far.
     var callerCount: UInt64 { tickets.load(ordering: .acquiring) }
 
-    /// - Parameter isSettling: Whether an inode has stopped being pending.
-    func noteCommit(isSettling: Bool) {
-        let count = commits.add(1, ordering: .releasing).newValue
-        if isSettling { settling.store(count, ordering: .releasing) }
-    }
+    func noteCommit() { commits.add(1, ordering: .releasing) }
 
-    /// Returns once no power cut makes an inode pending again.
-    func synchronizeSettling() throws {
-        let needed = settling.load(ordering: .acquiring)
-        let isSafe = state.withLock { $0.safeCount.map { $0 >= needed } ?? (needed == 0) }
-        if !isSafe { try synchronize() }
+    /// Records, before its commit, that an inode stops being pending in the transaction under way.
+    func noteSettling() { settlingCommit.store(commitCount + 1, ordering: .releasing) }
+
+    /// Whether no power cut makes an inode pending again that has stopped being pending.
+    var isSettled: Bool {
+        settlingCommit.load(ordering: .acquiring) <= safeCommits.load(ordering: .acquiring)
     }
 
     /// Returns once all commits counted so far survive power loss.
@@ -55,7 +54,7 @@ final class CommitSync: Sendable {
         let needed = commitCount
         let ticket = tickets.add(1, ordering: .sequentiallyConsistent).newValue
         try state.withLock { state in
-            if let safeCount = state.safeCount, safeCount >= needed { return }
+            if state.isSynchronized, safeCommits.load(ordering: .acquiring) >= needed { return }
             if let failure = state.failure, failure.ticket >= ticket { throw failure.error }
             // In this order: callers up to the last ticket need no later commits than these.
             let last = tickets.load(ordering: .sequentiallyConsistent)
@@ -67,7 +66,8 @@ final class CommitSync: Sendable {
                 state.isLogInDoubt = true
                 throw error
             }
-            state.safeCount = count
+            safeCommits.store(count, ordering: .releasing)
+            state.isSynchronized = true
             state.isLogInDoubt = false
         }
     }

@@ -294,6 +294,23 @@ extension Database {
         return true
     }
 
+    /// Returns those of some files that have local bytes and meet a condition.
+    ///
+    /// - Parameter condition: Of a row of `inodes`.
+    /// - Returns: Those files, ascending, and the space that they take, as last measured.
+    func contentBytes(
+        of numbers: [InodeNumber], if condition: String
+    ) throws -> [(inode: InodeNumber, bytes: UInt64)] {
+        // A statement for each file would take several times as long.
+        try rows(
+            """
+            SELECT id, (SELECT bytes FROM local_bytes WHERE inode = inodes.id) FROM inodes
+            WHERE id IN (SELECT value FROM json_each(?)) AND presence > 0 AND \(condition)
+            ORDER BY id
+            """, [Self.list(numbers)]
+        ) { (inode: $0[0] as InodeNumber, bytes: UInt64(stored: $0[1] ?? 0)) }
+    }
+
     /// Forgets the local bytes of those of some files that meet a condition. Bytes that the database does
     /// not record are fetched again.
     ///
@@ -302,14 +319,7 @@ extension Database {
     func forgetContent(
         of numbers: [InodeNumber], if condition: String
     ) throws -> [(inode: InodeNumber, bytes: UInt64)] {
-        // A statement for each file would take several times as long.
-        let found = try rows(
-            """
-            SELECT id, (SELECT bytes FROM local_bytes WHERE inode = inodes.id) FROM inodes
-            WHERE id IN (SELECT value FROM json_each(?)) AND presence > 0 AND \(condition)
-            ORDER BY id
-            """, [Self.list(numbers)]
-        ) { (inode: $0[0] as InodeNumber, bytes: UInt64(stored: $0[1] ?? 0)) }
+        let found = try contentBytes(of: numbers, if: condition)
         if found.isEmpty { return [] }
         let list = Self.list(found.map(\.inode))
         let isListed = "IN (SELECT value FROM json_each(?))"

@@ -1,19 +1,18 @@
 import GRDB
-import Synchronization
 
 /// Notices transactions in which inodes stop being pending.
 final class SettlementObserver: TransactionObserver, Sendable {
-    private let isSettling = Atomic(false)
+    private let commitSync: CommitSync
 
-    /// Whether any did since the last call.
-    func take() -> Bool { isSettling.exchange(false, ordering: .relaxed) }
+    init(_ commitSync: CommitSync) { self.commitSync = commitSync }
 
     func observes(eventsOfKind kind: DatabaseEventKind) -> Bool {
         if case .delete(tableName: "pending") = kind { true } else { false }
     }
 
+    /// Called before the commit, which readers may see before it is counted.
     func databaseDidChange(with event: DatabaseEvent) {
-        isSettling.store(true, ordering: .relaxed)
+        commitSync.noteSettling()
         stopObservingDatabaseChangesUntilNextTransaction()
     }
 

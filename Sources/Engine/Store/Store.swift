@@ -11,7 +11,7 @@ package final class Store: Sendable {
     private let ballast: (any Ballast)?
     let commitSync: CommitSync
     let commitWatch = CommitWatch()
-    private let settlements = SettlementObserver()
+    private let settlements: SettlementObserver
     private let checkpointer: Checkpointer?
     /// The durations of commits, without those of their transactions.
     package let commitTimes = Histogram()
@@ -50,6 +50,7 @@ package final class Store: Sendable {
         self.ballast = ballast
         let commitSync = CommitSync(writer, log: log)
         self.commitSync = commitSync
+        settlements = SettlementObserver(commitSync)
         checkpointer = try onDatabase("open the state database") {
             try log.map { _ in
                 try Checkpointer(writer, commitSync, changesMax: checkpointChanges)
@@ -236,12 +237,7 @@ package final class Store: Sendable {
     private func transaction<Value>(_ body: (Database) throws -> Value) throws -> Value {
         let (value, changes) = try writer.use { database in
             let before = Self.changeCount(database)
-            defer {
-                let isSettling = settlements.take()
-                if Self.changeCount(database) != before {
-                    commitSync.noteCommit(isSettling: isSettling)
-                }
-            }
+            defer { if Self.changeCount(database) != before { commitSync.noteCommit() } }
             var value: Value?
             var watch: Stopwatch?
             defer { watch?.stop(into: commitTimes) }
@@ -263,24 +259,18 @@ package final class Store: Sendable {
     ///
     /// - Throws: If it fails, to every caller that depended on it.
     func synchronize() throws(Blocked) {
-        try synchronize { try commitSync.synchronize() }
-    }
-
-    /// Returns once no power cut makes a file pending again that has stopped being pending: until then, its
-    /// local bytes may be all that the database knows of it.
-    func synchronizeSettling() throws(Blocked) {
-        try synchronize { try commitSync.synchronizeSettling() }
-    }
-
-    private func synchronize(_ body: () throws -> Void) throws(Blocked) {
         do {
-            try syncTimes.timing { try withBallast(body) }
+            try syncTimes.timing { try withBallast { try commitSync.synchronize() } }
         } catch let error as DiskError {
             throw .failure(EngineError(error, "synchronize the state database"))
         } catch {
             throw .failure(EngineError(database: error, "synchronize the state database"))
         }
     }
+
+    /// Whether no power cut makes a file pending again that has stopped being pending. Until then, its
+    /// local bytes may be all that the database knows of it after one.
+    var isSettled: Bool { commitSync.isSettled }
 
     // MARK: A full disk
 
@@ -297,8 +287,9 @@ package final class Store: Sendable {
         while true {
             do {
                 return try body()
-            } catch let error as DatabaseError where isForWantOfRoom(error) {
+            } catch  where isForWantOfRoom(error) {
                 guard let ballast, ballast.giveUp() else {
+                    guard let error = error as? DatabaseError else { throw error }
                     throw DatabaseError(resultCode: .SQLITE_FULL, message: error.message)
                 }
                 // Moves the log's contents into the database, so that the log is reused instead of
@@ -309,7 +300,10 @@ package final class Store: Sendable {
         }
     }
 
-    private func isForWantOfRoom(_ error: DatabaseError) -> Bool {
+    private func isForWantOfRoom(_ error: any Error) -> Bool {
+        // Of the log: a disk that copies on write needs room to rewrite it.
+        if let error = error as? DiskError { return error.kind == .full }
+        guard let error = error as? DatabaseError else { return false }
         if error.saysFull { return true }
         return error.extendedResultCode == .SQLITE_IOERR_WRITE && ballast?.isDiskFull() == true
     }
