@@ -6,6 +6,8 @@ struct FollowedState {
     var isConfirmed = false
     /// Whether the last listing shows all changes that were not reported after it.
     var isVouched = false
+    /// Whether the listing in progress, if any, vouches for nothing.
+    var isDoubtful = false
     /// When it is listed although nothing was reported.
     var safetyDue: Duration = .zero
     /// The time of the first report that no listing has answered.
@@ -25,7 +27,7 @@ struct FollowedState {
 
     /// Records that a listing begins, which answers the reports so far.
     mutating func noteListing() {
-        isVouched = false
+        (isVouched, isDoubtful) = (false, false)
         answered = answered ?? report
         report = nil
     }
@@ -36,10 +38,10 @@ struct FollowedState {
         pace.noteListing(for: report, busy: .zero, hasNews: false, at: now)
     }
 
-    /// Records the end of a listing. One that has failed answers no report.
-    mutating func noteEnd(isComplete: Bool, busy: Duration, hasNews: Bool, at now: Duration) {
+    /// Records the end of a listing. One that has failed answers no report, unless the directory is gone.
+    mutating func noteEnd(isAnswer: Bool, busy: Duration, hasNews: Bool, at now: Duration) {
         pace.noteListing(for: answered, busy: busy, hasNews: hasNews, at: now)
-        if !isComplete, let answered { report = min(answered, report ?? answered) }
+        if !isAnswer, let answered { report = min(answered, report ?? answered) }
         answered = nil
     }
 }

@@ -75,17 +75,23 @@ struct Lister: Sendable {
         // Before the listing begins, so that no change is neither in it nor reported.
         let isFollowed = await follow(directory, at: key)
         var outcome: (hasNews: Bool, isProof: Bool)?
+        var isGone = false
         defer {
             let now = clock.uptime
             let progress = outcome == nil ? max(flight.progress, begin) : now
             schedule.uses.withLock {
                 $0.noteEnd(
                     of: directory, begunAt: begin, busy: progress - begin,
-                    hasNews: outcome?.hasNews, isVouched: isFollowed && outcome?.isProof ?? false,
-                    at: now)
+                    hasNews: outcome?.hasNews, isGone: isGone,
+                    isVouched: isFollowed && outcome?.isProof ?? false, at: now)
             }
         }
-        outcome = try await listAll(directory, at: key, flight)
+        do {
+            outcome = try await listAll(directory, at: key, flight)
+        } catch let error as ProviderError {
+            isGone = error.kind == .missing || error.kind == .wrongKind
+            throw error
+        }
         firstLooks.withLock { $0.noteListing(of: directory) }
     }
 
@@ -102,7 +108,7 @@ struct Lister: Sendable {
     }
 
     /// - Returns: Whether anything differed from the known state, and whether all of it was compared:
-    ///   no operation of our own has changed names meanwhile, or may have changed one before.
+    ///   no operation of ours has changed names meanwhile, and none whose result is in doubt may have.
     private func listAll(
         _ directory: InodeNumber, at key: ObjectKey, _ flight: ListingQueue.Flight
     ) async throws -> (hasNews: Bool, isProof: Bool) {

@@ -31,13 +31,10 @@ extension Merge {
         let isKept = try database.syncState(of: inode).map(Planner.keepsWhenGone) ?? false
         var remainder: Remainder = isKept ? .kept : .nothing
         if record.kind == .directory {
-            let removalsLeft = changes.removalsLeft
-            let below = try applyRemoteDeletionBelow(inode)
-            // A later listing may show it again.
-            if below != .nothing, changes.removalsLeft < removalsLeft {
+            guard let below = try applyRemoteDeletionBelow(inode) else {
                 changes.uncovered.append(inode)
+                return nil
             }
-            guard let below else { return nil }
             remainder.add(below)
         }
         if case .awaits = remainder {
@@ -62,6 +59,7 @@ extension Merge {
         _ directory: InodeNumber
     ) throws -> Remainder? {
         var remainder = Remainder.nothing
+        let removalsLeft = changes.removalsLeft
         var cookie: Int64 = 0
         while true {
             let limit = changes.removalsLeft + 1
@@ -77,9 +75,13 @@ extension Merge {
             guard children.count == limit, let last = children.last else { break }
             cookie = last.cookie
         }
-        try orphanChildren(of: directory)
+        let hasOrphans = try orphanChildren(of: directory)
         // Entries created in it, or moved into it from elsewhere and still there.
         if try database.hasOwnDirents(directory) { remainder.add(.kept) }
+        // A later listing may show it again.
+        if remainder != .nothing, hasOrphans || changes.removalsLeft < removalsLeft {
+            changes.uncovered.append(directory)
+        }
         return remainder
     }
 
@@ -101,9 +103,13 @@ extension Merge {
 
     /// Marks as gone the inodes that the remote had in a deleted directory and that have no local
     /// name in it.
-    mutating func orphanChildren(of directory: InodeNumber) throws {
+    ///
+    /// - Returns: Whether there are any.
+    @discardableResult
+    mutating func orphanChildren(of directory: InodeNumber) throws -> Bool {
         let orphans = try database.syncedChildren(of: directory).map(\.inode)
         try noteGone(orphans, isHeld: false)
+        return !orphans.isEmpty
     }
 
     mutating func removeLocally(_ inode: InodeNumber, kind: FileKind) throws {

@@ -102,11 +102,12 @@ struct RefreshSchedule {
     ///   - begin: The time of ``noteListing(_:at:)``.
     ///   - busy: The duration without a final wait in vain, as after a loss of the connection.
     ///   - hasNews: Whether it found a change; nil if it failed.
+    ///   - isGone: Whether it failed as the remote has no such directory.
     ///   - isVouched: Whether the remote follows the directory since before the listing, and that
     ///     proves the state of all its names.
     mutating func noteEnd(
         of directory: InodeNumber, begunAt begin: Duration, busy: Duration, hasNews: Bool?,
-        isVouched: Bool = false, at now: Duration
+        isGone: Bool = false, isVouched: Bool = false, at now: Duration
     ) {
         guard var use = uses[directory] else { return }
         let isShort = busy <= Self.shortMax
@@ -116,8 +117,8 @@ struct RefreshSchedule {
         let doubled = min(rest * (1 << use.quietListings), Self.doubledRestMax)
         use.due = max(begin + interval, now + max(rest, doubled))
         use.followed.noteEnd(
-            isComplete: hasNews != nil, busy: busy, hasNews: hasNews ?? false, at: now)
-        use.followed.isVouched = isVouched && hasNews != nil
+            isAnswer: hasNews != nil || isGone, busy: busy, hasNews: hasNews ?? false, at: now)
+        use.followed.isVouched = isVouched && hasNews != nil && !use.followed.isDoubtful
         use.followed.safetyDue = max(begin + followedInterval, use.due ?? .zero)
         uses[directory] = use
     }
@@ -142,13 +143,14 @@ struct RefreshSchedule {
         return !directories.isEmpty
     }
 
-    /// Records that a directory has to be listed although nothing was reported: now if it is in use, and
-    /// with its next use otherwise.
+    /// Records that a directory has to be listed although nothing was reported: now if it is in use,
+    /// otherwise after its next use, as if the remote did not follow it.
     ///
     /// - Returns: Whether it is to be listed now.
     mutating func requireListing(of directory: InodeNumber, at now: Duration) -> Bool {
-        guard isReporting, let use = uses[directory] else { return false }
-        uses[directory]?.followed.isVouched = false
+        guard isReporting, var use = uses[directory] else { return false }
+        (use.followed.isVouched, use.followed.isDoubtful) = (false, true)
+        uses[directory] = use
         guard directory == .root || isInUse(use, at: now) else { return false }
         uses[directory]?.followed.noteReport(at: now)
         return true

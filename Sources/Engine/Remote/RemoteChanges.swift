@@ -3,8 +3,8 @@ struct RemoteChanges {
     var cacheChanges: [CacheChange] = []
     /// Inodes that lost their name.
     var unlinked: [InodeNumber] = []
-    /// Directories that lost names although they are kept: their last listing no longer shows which of their
-    /// objects are known.
+    /// Directories that lost names although they are kept: objects that their last listing has shown may be
+    /// unknown again.
     var uncovered: [InodeNumber] = []
     /// Whether inodes may have become due.
     var isScheduled = false

@@ -68,8 +68,14 @@ struct Verifier: Sendable {
         logger.info(
             "lost answer resolved", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
         try conclude(intent, inode, with: happened ? object : nil, seen: object)
-        isOthers = !happened && object != nil
+        isOthers = !happened && !isKnown(object, state)
         return nil
+    }
+
+    /// Whether an object is none, or the version that was there before.
+    private func isKnown(_ object: RemoteObject?, _ state: SyncState) -> Bool {
+        guard let object else { return true }
+        return object.kind == .file && gate.isSame(state.synced?.etag, as: object.etag)
     }
 
     /// Returns the objects at the place that a change was to give an item, and at its former one if that is
