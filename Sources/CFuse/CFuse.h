@@ -63,11 +63,11 @@ static const int apus_clears_set_id = 1 << 30;
 
 // Before 3.17, libfuse answers the kernel's INIT without FUSE_PARALLEL_DIROPS, although the session
 // wants it: the kernel then locks a directory for each LOOKUP and READDIR, and a READDIR that waits
-// stops all lookups beside it. It has no name for FUSE_HANDLE_KILLPRIV_V2 either: without that, the
-// kernel asks for `security.capability` before each write; nor for FUSE_DIRECT_IO_ALLOW_MMAP, without
-// which a file that is opened with FOPEN_DIRECT_IO cannot be mapped with MAP_SHARED. These flags are set
-// in the answer on its way to the kernel; one that does not know a flag ignores it. That takes libfuse
-// 3.13, the first whose input and output can be replaced.
+// stops all lookups beside it. It has no names for two others: without FUSE_HANDLE_KILLPRIV_V2 the
+// kernel asks for `security.capability` before each write, and without FUSE_DIRECT_IO_ALLOW_MMAP a file
+// that is opened with FOPEN_DIRECT_IO cannot be mapped with MAP_SHARED. These flags are set in the answer
+// on its way to the kernel; one that does not know a flag ignores it. That takes libfuse 3.13, the first
+// whose input and output can be replaced.
 #if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
 // Of the kernel's interface: `struct fuse_out_header`, and the beginning of `struct fuse_init_out`,
 // which has 64 bytes.

@@ -117,17 +117,19 @@ struct Downloader: Sendable {
     }
 
     /// Returns how many bytes to fetch for a program that reads many files in passing: those that it
-    /// asks for, or as many again as it has read up to there, so that small reads of a whole file do not
+    /// asks for, or as many again as it has read just before, so that small reads of a whole file do not
     /// take a request each.
     private func scannedBytes(_ range: Range<UInt64>, _ state: OpenFile.State) -> UInt64 {
-        guard let missing = state.present.firstGap(in: range) else { return 0 }
-        let start = missing.lowerBound
-        let asked = range.upperBound - start
-        guard !content.space.cache.isCrowded else { return asked }
-        let before = start - min(start, content.space.cache.randomBytes)
-        let read = state.present.intersection(before..<start).ranges.last
-        guard let read, read.upperBound == start else { return asked }
-        return max(asked, UInt64(read.count))
+        let start = range.lowerBound
+        let cache = content.space.cache
+        guard let missing = state.firstMissing(in: range)?.lowerBound, !cache.isCrowded else {
+            return 0
+        }
+        let before = state.present.intersection(start - min(start, cache.randomBytes)..<start)
+        guard let read = before.ranges.last, read.upperBound == start else {
+            return range.upperBound - missing
+        }
+        return max(range.upperBound, start + UInt64(read.count)) - missing
     }
 
     /// Ends a piece that is not going to be begun.

@@ -84,7 +84,7 @@ extension RequestServer {
         switch access {
         case .write: false
         case .read: engine.hasLostBytes(inode)
-        // The ranges that it reads, and no more. Older kernels could not map the file.
+        // The ranges that it reads, and no more. Older kernels would refuse to map the file as shared.
         case .scan:
             mapsUncachedFiles.load(ordering: .relaxed)
                 ? engine.isMissingBytes(inode) : engine.hasLostBytes(inode)
