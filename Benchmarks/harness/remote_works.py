@@ -1,6 +1,7 @@
 """Works whose server does not answer, comes back, or is changed by others."""
 
 import os
+import shutil
 import threading
 import time
 
@@ -285,7 +286,36 @@ class Idle:
             mount.stop()
 
 
-WORKS = (Dead, Pending, Gone, Offline, Others, Idle)
+class Scans:
+    """Has a maker of thumbnails read the beginning of each file of a folder, and grep all of them."""
+
+    name = "scans"
+
+    def run(self, load):
+        server, count = load.webdav(), load.count(1000)
+        os.makedirs(f"{server.folder}/scans")
+        for number in range(count):
+            make_file(f"{server.folder}/scans/{number}", 2)
+        run(["chmod", "-R", "a+rwX", f"{server.folder}/scans"])
+        mount = load.mount(server)
+        top = f"{mount.point}/scans"
+        scanner = shutil.copy(shutil.which("head"), load.path("tumblerd"))
+        say = f"{count} files of 2 MiB"
+
+        def received():
+            return load.report(mount)["traffic"]["received"]
+
+        before = received()
+        run(["sh", "-c", '"$0" -c 65536 "$1"/* >/dev/null', scanner, top])
+        fetched = (received() - before) / count / 1024
+        yield Bound(f"{say}, 64 KiB of each read for a thumbnail: fetched", fetched, "KiB", most=64)
+        before = received()
+        run(["grep", "-rcv", "pattern", top])
+        yield Bound(f"{say}, searched by grep: fetched", (received() - before) / 1024**2, "MiB")
+        mount.stop()
+
+
+WORKS = (Dead, Pending, Gone, Offline, Others, Idle, Scans)
 
 
 # Steps
