@@ -287,7 +287,7 @@ package final class Store: Sendable {
         while true {
             do {
                 return try body()
-            } catch  where isForWantOfRoom(error) {
+            } catch let error where isForWantOfRoom(error) {
                 guard let ballast, ballast.giveUp() else {
                     guard let error = error as? DatabaseError else { throw error }
                     throw DatabaseError(resultCode: .SQLITE_FULL, message: error.message)
