@@ -35,12 +35,10 @@ import Testing
         Self.read(&reads, at: 0, count: 128 << 10)
         #expect(Self.ahead(reads) == [128 << 10..<384 << 10], "the kernel may have read it ahead")
         Self.read(&reads, at: 1 << 17, count: 128 << 10)
-        #expect(Self.ahead(reads) == [256 << 10..<768 << 10])
-        for index in 2..<7 as Range<UInt64> {
+        #expect(Self.ahead(reads) == [2 << 17..<66 << 17])
+        for index in 2..<8 as Range<UInt64> {
             Self.read(&reads, at: index << 17, count: 128 << 10)
         }
-        #expect(Self.ahead(reads) == [7 << 17..<175 << 17])
-        Self.read(&reads, at: 7 << 17, count: 128 << 10)
         #expect(Self.ahead(reads) == [1 << 20..<33 << 20])
         Self.read(&reads, at: 1 << 20, count: Self.mebibyte)
         #expect(Self.ahead(reads) == [2 << 20..<66 << 20], "no more than the longest window")
@@ -127,9 +125,19 @@ import Testing
         #expect(!reads.wants(former, windowMax: Self.max))
     }
 
+    @Test(arguments: [(20, 8), (128, 25), (160, 32), (1 << 20, 32)] as [(UInt64, Int)])
+    func `in fewer pieces, if the process may have few descriptors`(
+        descriptors: UInt64, pieces: Int
+    ) {
+        var configuration = EngineConfiguration(
+            source: "", owner: Caller(userID: 0, groupID: 0), hostName: "", controlSocket: "")
+        configuration.limitPiecesAhead(descriptorsMax: descriptors)
+        #expect(configuration.piecesAheadMax == pieces)
+    }
+
     /// Goal: a program that reads a second file does not wait for the end of a piece of the first one.
-    @Test func `in at most 20 pieces of one file, and 24 of all`() {
-        let queue = ReadAheadQueue()
+    @Test func `in at most 28 pieces of one file, and 32 of all`() {
+        let queue = ReadAheadQueue(piecesMax: 32)
         let (first, second) = (InodeNumber(rawValue: 2), InodeNumber(rawValue: 3))
         func begin() -> [InodeNumber] {
             var begun: [InodeNumber] = []
@@ -140,7 +148,7 @@ import Testing
             return begun
         }
         queue.append(first)
-        #expect(begin() == Array(repeating: first, count: 20))
+        #expect(begin() == Array(repeating: first, count: 28))
         queue.append(second)
         #expect(begin() == Array(repeating: second, count: 4))
         queue.end(first)

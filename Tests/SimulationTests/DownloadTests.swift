@@ -77,7 +77,7 @@ import Testing
             _ = it.remote.takeReadsMax()
             try await it.readAll(inode, expecting: bytes, request: Self.request)
             let most = it.remote.takeReadsMax()
-            #expect((6...24).contains(most), "\(most) at a time")
+            #expect((6...28).contains(most), "\(most) at a time")
             #expect(it.remote.bytesSent == UInt64(bytes.count))
         }
     }
@@ -100,7 +100,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            #expect(it.remote.takeReadsMax() <= 24 + 2 * files.count)
+            #expect(it.remote.takeReadsMax() <= 32 + 2 * files.count)
         }
     }
 
@@ -281,7 +281,7 @@ import Testing
             let before = it.remote.bytesSent
             try await it.wait(.seconds(10))
             // The bytes under way: two pieces of a transfer for each range.
-            #expect(it.remote.bytesSent - before <= 48 * (64 << 10))
+            #expect(it.remote.bytesSent - before <= 2 * 28 * (64 << 10))
         }
     }
 

@@ -156,6 +156,7 @@ final class MountedEngine: MountService {
         configuration.containsSymlinks = options.containsSymlinks
         configuration.refreshInterval = options.refresh
         configuration.firstLookMax = .seconds(1)
+        configuration.limitPiecesAhead(descriptorsMax: DescriptorLimit.raise())
         if let umask = options.ownership.umask {
             configuration.fileMode = 0o666 & ~UInt16(umask)
             configuration.directoryMode = 0o777 & ~UInt16(umask)

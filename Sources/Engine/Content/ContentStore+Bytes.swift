@@ -96,7 +96,7 @@ extension ContentStore {
         _ bytes: UnsafeRawBufferPointer, _ extent: Range<UInt64>, of file: OpenFile,
         _ attempt: String
     ) throws(Blocked) -> Bool {
-        let isWritten = try file.withState { state throws(Blocked) in
+        let isWritten = try file.withBytes { state throws(Blocked) in
             try beginChange(of: extent, file.inode, &state)
             do throws(DiskError) {
                 try state.file.write(bytes, at: extent.lowerBound)
@@ -141,7 +141,7 @@ extension ContentStore {
         }
         let file = size == 0 ? try retainToEmpty(inode) : try retain(inode)
         defer { releaseUse(of: inode) }
-        let hasWriters = try file.withState { state throws(Blocked) in
+        let hasWriters = try file.withBytes { state throws(Blocked) in
             guard size != state.size else {
                 // POSIX: the time changes nevertheless; setAttributes sets it.
                 return true

@@ -2,7 +2,8 @@ import Synchronization
 
 /// The content of one file in use by open handles, an upload or an eviction.
 ///
-/// Its lock orders all accesses to the bytes. It is never held while waiting for the network.
+/// The lock of its state orders all accesses to local bytes. Neither lock is held while waiting for the
+/// network.
 final class OpenFile: Sendable {
     struct State {
         let file: any DiskFile
@@ -75,6 +76,9 @@ final class OpenFile: Sendable {
     /// The previous time of use, as stored in the database.
     let accessed: Timestamp
     let state: Mutex<State>
+    /// Taken before the lock of ``state``: shared by fetches, which write bytes that are not local yet; alone
+    /// by a change of bytes, to which theirs give way.
+    let arrivals = ReadWriteLock()
     /// Whether its mode may have bits that a write by an ordinary user clears.
     private let mayHaveSetID: Atomic<Bool>
     /// Whether it has users beside those that fetch bytes ahead of them.
@@ -91,6 +95,13 @@ final class OpenFile: Sendable {
         _ body: (inout State) throws(Blocked) -> Value
     ) throws(Blocked) -> Value {
         try state.withLock { state throws(Blocked) in try body(&state) }
+    }
+
+    /// As ``withState(_:)``, while no fetch writes bytes.
+    func withBytes<Value: Sendable>(
+        _ body: (inout State) throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
+        try arrivals.withExclusive { () throws(Blocked) in try withState(body) }
     }
 
     /// Records that the mode in the database may have changed, after the commit.

@@ -9,23 +9,28 @@ final class ReadAheadQueue: Sendable {
         var running: [InodeNumber: Int] = [:]
         var runningCount = 0
 
-        /// The pieces that each file may have in flight. One that is alone leaves some to the next.
-        var share: Int {
+        /// Returns how many pieces each file may have in flight. One that is alone leaves some to the next.
+        func share(of piecesMax: Int) -> Int {
             let files = running.keys.count { !queue.contains($0) } + queue.count
-            return max(1, min(filePiecesMax, piecesMax / max(1, files)))
+            let alone = min(filePiecesMax, piecesMax - piecesMax / 8)
+            return max(1, min(alone, piecesMax / max(1, files)))
         }
     }
 
-    /// The pieces in flight of all files together. Each may need a descriptor, of which there may be 128.
-    private static let piecesMax = 24
     /// The pieces in flight of one file.
-    fileprivate static let filePiecesMax = 20
+    fileprivate static let filePiecesMax = 28
     /// Further files are fetched as they are read.
     private static let filesMax = 1_024
 
+    /// The pieces in flight of all files together.
+    private let piecesMax: Int
     private let state = Mutex(State())
     /// Notified when a file is added, or a piece has ended.
     let signal = Signal()
+
+    init(piecesMax: Int) {
+        self.piecesMax = piecesMax
+    }
 
     /// Schedules fetches ahead of the readers of a file.
     func request(_ file: OpenFile) {
@@ -50,8 +55,8 @@ final class ReadAheadQueue: Sendable {
     /// none until ``signal``.
     func next() -> InodeNumber? {
         state.withLock { state in
-            guard state.runningCount < Self.piecesMax else { return nil }
-            let share = state.share
+            guard state.runningCount < piecesMax else { return nil }
+            let share = state.share(of: piecesMax)
             guard
                 let index = state.queue.firstIndex(where: { state.running[$0, default: 0] < share })
             else { return nil }
@@ -129,7 +134,8 @@ extension OpenFile.State {
         for window in reads.ahead(windowMax: limits.windowBytes, at: now) {
             let (start, end) = (min(window.lowerBound, size), min(window.upperBound, size))
             guard let missing = firstMissing(in: start..<end) else { continue }
-            let bytes = limits.pieceBytes(window: UInt64(window.count))
+            // The last pieces of a file are short, so that no connection has much left when others have none.
+            let bytes = limits.pieceBytes(window: min(end - start, size - missing.lowerBound))
             // Not a few bytes after each read, but a piece once the window has room for it.
             let isNear = missing.lowerBound - start < UInt64(window.count) / 2
             guard isNear || missing.lowerBound + bytes <= end || end == size else { continue }

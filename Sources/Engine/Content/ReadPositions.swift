@@ -32,13 +32,13 @@ struct ReadPositions {
             guard start == 0 else { return 4 * bytesRead }
             // The kernel's own read-ahead may have read most of it.
             if bytesRead < ReadPositions.doubtedBytes { return 2 * bytesRead }
-            return 8 * bytesRead * min(bytesRead / (ReadPositions.doubtedBytes / 2), 4)
+            return 32 * bytesRead
         }
     }
 
     /// Fewer bytes than these, read in order, may be the head of a file that is not needed as a whole, and
     /// a program may have asked for a quarter of them.
-    private static let doubtedBytes: UInt64 = 512 << 10
+    private static let doubtedBytes: UInt64 = 256 << 10
     /// The bytes fetched ahead even of a slow reader.
     private static let pacedBytesMin: UInt64 = 4 << 20
     /// A reader that neither reads nor waits for so long gets no more bytes ahead of it.

@@ -4,7 +4,7 @@ import Logging
 struct LocalParts: Sendable {
     let files = OpenFileTable()
     let kernelCache = KernelCacheRelay()
-    let readAhead = ReadAheadQueue()
+    let readAhead: ReadAheadQueue
     let pins: Pins
     let lostAndFound: LostAndFound
     let agenda: Agenda
@@ -21,6 +21,7 @@ struct LocalParts: Sendable {
         _ configuration: EngineConfiguration, store: Store, disk: any Disk, clock: any Clock,
         traits: ProviderTraits, pools: WorkPools, logger: Logger
     ) {
+        readAhead = ReadAheadQueue(piecesMax: configuration.piecesAheadMax)
         agenda = Agenda(
             store: store, clock: clock, logger: logger, runningMax: traits.transfersMax)
         pins = Pins(

@@ -50,6 +50,8 @@ package struct EngineConfiguration: Sendable {
     package var longWriterBytesMax: UInt64 = 16 << 20
     /// Unit in which bytes are copied for an upload before they change.
     package var snapshotPieceBytes: UInt64 = 1 << 20
+    /// Limit of the pieces that are fetched ahead of readers at a time. Each may need a descriptor.
+    package var piecesAheadMax = 32
     /// Limit of the bytes that are copied for an upload because a file is truncated; if there are
     /// more, the upload is abandoned, and the new content is uploaded in its place.
     package var snapshotCutBytesMax: UInt64 = 64 << 20
@@ -99,6 +101,11 @@ package struct EngineConfiguration: Sendable {
         self.owner = owner
         self.hostName = hostName
         self.controlSocket = controlSocket
+    }
+
+    /// Leaves most of the descriptors that the process may have to others than fetches ahead of readers.
+    package mutating func limitPiecesAhead(descriptorsMax: UInt64) {
+        piecesAheadMax = min(piecesAheadMax, max(8, Int(clamping: descriptorsMax / 5)))
     }
 
     /// The delay between the last close of a file of a size in bytes and its upload.

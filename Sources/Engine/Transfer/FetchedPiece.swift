@@ -5,6 +5,8 @@ import Synchronization
 ///
 /// Bytes count as local as they arrive, if the store has confirmed their version before; otherwise
 /// all at the end (I5).
+///
+/// Several pieces of a file arrive side by side.
 final class FetchedPiece: ByteSink {
     /// Ends a fetch ahead of readers that have closed the file, or have gone elsewhere in it.
     private struct Unwanted: Error {}
@@ -83,25 +85,36 @@ final class FetchedPiece: ByteSink {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
         let arriving = offset..<offset + UInt64(bytes.count)
         if reason != .change { try requireUse() }
-        let (ended, measured) = try file.state.withLock { state in
-            for gap in state.present.gaps(in: arriving) {
-                let part = Int(gap.lowerBound - offset)..<Int(gap.upperBound - offset)
-                try state.file.write(
-                    UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
-            }
-            // Fetching does not modify a file that is being written.
-            if state.isMarkedWriting { try state.file.setModified(state.modified) }
-            progress.withLock { progress in
-                if arriving.lowerBound == progress.written {
-                    progress.written = arriving.upperBound
+        let (ended, measured) = try file.arrivals.withShared {
+            try write(bytes, to: arriving)
+            return try file.state.withLock { state in
+                // Fetching does not modify a file that is being written.
+                if state.isMarkedWriting { try state.file.setModified(state.modified) }
+                progress.withLock { progress in
+                    if arriving.lowerBound == progress.written {
+                        progress.written = arriving.upperBound
+                    }
                 }
+                return count(&state)
             }
-            return count(&state)
         }
         for wait in ended { wait.end() }
         guard measured > 0 else { return }
         cache.release(measured)
         try requireNeed()
+    }
+
+    /// Writes what is not local of some bytes. The lock of the state is not held meanwhile: other pieces
+    /// arrive, and readers take it.
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, to arriving: Range<UInt64>
+    ) throws(DiskError) {
+        let (gaps, content) = file.state.withLock { ($0.present.gaps(in: arriving), $0.file) }
+        for gap in gaps {
+            let start = Int(gap.lowerBound - arriving.lowerBound)
+            let part = UnsafeRawBufferPointer(rebasing: bytes[start..<start + gap.count])
+            try content.write(part, at: gap.lowerBound)
+        }
     }
 
     /// Counts arrived bytes as local as far as their version is confirmed.
