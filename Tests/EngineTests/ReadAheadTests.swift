@@ -30,6 +30,25 @@ import Testing
         #expect(!reads.isSteady)
     }
 
+    /// Goal: the bytes after a page of a database, of which no use is made, delay no page.
+    @Test func `less after each read, if none finds its bytes here`() {
+        var reads = ReadPositions()
+        func read(at offset: UInt64) {
+            reads.expect(offset..<offset + 4_096, at: .seconds(1))
+            Self.read(&reads, at: offset, count: 4_096)
+        }
+        func next() -> UInt64 { reads.randomBytes(1 << 40..<(1 << 40) + 4_096, max: 128 << 10) }
+        var sizes: [UInt64] = []
+        for index in 0..<40 as Range<UInt64> {
+            sizes.append(next() >> 10)
+            read(at: (index * 7 % 40) << 30)
+        }
+        #expect(sizes[..<8].allSatisfy { $0 == 128 } && sizes[8..<16].allSatisfy { $0 == 64 })
+        #expect(sizes[16..<24].allSatisfy { $0 == 32 } && sizes[24...].allSatisfy { $0 == 16 })
+        Self.read(&reads, at: 4_096, count: 4_096)
+        #expect(next() == 128 << 10, "one has found them")
+    }
+
     @Test func `more and more of what follows, if they are in order`() {
         var reads = ReadPositions()
         Self.read(&reads, at: 0, count: 128 << 10)

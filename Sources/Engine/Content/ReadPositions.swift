@@ -59,6 +59,8 @@ struct ReadPositions {
     private var awaited: [(range: Range<UInt64>, time: Duration)] = []
     private var served: [Range<UInt64>] = []
     private var stride = ReadStride()
+    /// The last reads that all waited for bytes: those fetched together with others were of no use.
+    private var waitsInRow = 0
 
     init(evidenceBytes: UInt64 = 64 << 10) {
         self.evidenceBytes = evidenceBytes
@@ -83,6 +85,12 @@ struct ReadPositions {
         positions.contains { $0.isSequential(evidenceBytes) && Self.isNear(range, $0) }
     }
 
+    /// Returns how many bytes to fetch for a request here and there: half as many after each eight that
+    /// nothing was fetched for before, down to an eighth.
+    func randomBytes(_ range: Range<UInt64>, max: UInt64) -> UInt64 {
+        continues(range) ? max : max >> UInt64(min(waitsInRow / 8, 3))
+    }
+
     private static func isNear(_ range: Range<UInt64>, _ position: Position) -> Bool {
         range.lowerBound + gapMax >= position.end && range.lowerBound <= position.end + gapMax
     }
@@ -95,6 +103,7 @@ struct ReadPositions {
             wait.range.overlaps(range)
                 || known.map { Self.isNear(wait.range, positions[$0]) } ?? false
         }
+        waitsInRow = hasWaited ? waitsInRow + 1 : 0
         awaited.removeAll { $0.range.overlaps(range) }
         if let known {
             let bytes = UInt64(range.count)

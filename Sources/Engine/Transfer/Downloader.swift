@@ -113,7 +113,8 @@ struct Downloader: Sendable {
         let isStart = state.reads.isUnread && range.lowerBound == 0
         let isAlone = cache.isReadaheadPaused(at: clock.uptime) && state.reads.continues(range)
         let isMore = isStart || isAlone || state.size <= cache.demandBytes
-        return isMore ? cache.demandBytes : cache.randomBytes
+        if isMore { return cache.demandBytes }
+        return state.reads.randomBytes(range, max: cache.randomBytes)
     }
 
     /// Returns how many bytes to fetch for a program that reads many files in passing: those that it

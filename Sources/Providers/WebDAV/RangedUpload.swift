@@ -7,8 +7,8 @@ import Transport
 struct RangedUpload: WebDAVStrategy {
     let staging: WebDAVStaging
 
-    /// The most that one PUT sends: Apache accepts 1 GiB by default, some proxies 100 MB.
-    private static let rangeBytesMax: UInt64 = 64 << 20
+    /// The most that one PUT sends: Apache accepts 1 GiB by default, some proxies 100 MB, headers included.
+    private static let rangeBytesMax: UInt64 = 95 << 20
     /// The unit of continuation, since a crash of the server may damage the end of a file.
     private static let blockBytes: UInt64 = 1 << 20
 
