@@ -144,7 +144,7 @@ import Testing
         #expect(!reads.wants(former, windowMax: Self.max))
     }
 
-    @Test(arguments: [(20, 8), (128, 25), (160, 32), (1 << 20, 32)] as [(UInt64, Int)])
+    @Test(arguments: [(20, 8), (128, 21), (192, 32), (1 << 20, 32)] as [(UInt64, Int)])
     func `in fewer pieces, if the process may have few descriptors`(
         descriptors: UInt64, pieces: Int
     ) {

@@ -58,6 +58,22 @@ import Testing
         }
     }
 
+    /// Goal: fewer bytes with a read do not mean more requests for a long one.
+    @Test func `a long read of a random reader takes one request`() throws {
+        let bytes = Self.content(64 << 20)
+        try Self.run(bytes) { it, inode in
+            for index in 0..<40 {
+                let count = index < 30 ? 4_096 : 512 << 10
+                let offset = ((index * 7_919 + 401) % 1_000) << 16
+                let start = it.mount.clock.uptime
+                let part = try await it.part(of: inode, at: offset, count: count)
+                #expect(part == Array(bytes[offset..<offset + count]))
+                #expect(it.mount.clock.uptime - start <= .milliseconds(20 + 2 * count >> 16))
+                try await it.wait(.seconds(1))
+            }
+        }
+    }
+
     @Test func `a small file comes as a whole with its first bytes`() throws {
         let bytes = Self.content(3 << 20)
         try Self.run(bytes) { it, inode in

@@ -103,7 +103,8 @@ struct ReadPositions {
             wait.range.overlaps(range)
                 || known.map { Self.isNear(wait.range, positions[$0]) } ?? false
         }
-        waitsInRow = hasWaited ? waitsInRow + 1 : 0
+        let isMiss = awaited.contains { $0.range.overlaps(range) }
+        waitsInRow = isMiss ? waitsInRow + 1 : 0
         awaited.removeAll { $0.range.overlaps(range) }
         if let known {
             let bytes = UInt64(range.count)

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A lock that several threads share, or one has alone. A thread that wants it alone goes before those
-/// that would share it.
+/// that would share it: these wait as long as others have it alone without a break.
 ///
 /// Not recursive.
 final class ReadWriteLock: @unchecked Sendable {

@@ -67,7 +67,8 @@ extension Space {
     private func punch(
         _ file: OpenFile, atLeast wanted: UInt64, minimum: UInt64 = 1, isUrgent: Bool = false
     ) throws(Blocked) -> UInt64 {
-        try file.withState { state throws(Blocked) in
+        // Bytes that arrive meanwhile would hide how much space is freed.
+        try file.withBytes { state throws(Blocked) in
             guard state.isPunchable else { return 0 }
             let used = state.reads.inUse(
                 trail: cache.trailBytes, window: isUrgent ? nil : cache.windowBytes,
@@ -105,7 +106,7 @@ extension Space {
     /// - Returns: Whether they do; false if the file has changes that only this machine has (I2), or
     ///   some of its bytes are being fetched.
     func discard(_ file: OpenFile) throws(Blocked) -> Bool {
-        try file.withState { state throws(Blocked) in
+        try file.withBytes { state throws(Blocked) in
             guard state.isUnchanged, state.inFlight.isEmpty,
                 try forget([0..<state.size], of: file.inode, evenPinned: true, &state)
             else { return false }

@@ -105,7 +105,7 @@ package struct EngineConfiguration: Sendable {
 
     /// Leaves most of the descriptors that the process may have to others than fetches ahead of readers.
     package mutating func limitPiecesAhead(descriptorsMax: UInt64) {
-        piecesAheadMax = min(piecesAheadMax, max(8, Int(clamping: descriptorsMax / 5)))
+        piecesAheadMax = min(piecesAheadMax, max(8, Int(clamping: descriptorsMax / 6)))
     }
 
     /// The delay between the last close of a file of a size in bytes and its upload.

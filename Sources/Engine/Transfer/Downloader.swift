@@ -114,7 +114,9 @@ struct Downloader: Sendable {
         let isAlone = cache.isReadaheadPaused(at: clock.uptime) && state.reads.continues(range)
         let isMore = isStart || isAlone || state.size <= cache.demandBytes
         if isMore { return cache.demandBytes }
-        return state.reads.randomBytes(range, max: cache.randomBytes)
+        // One round trip for all that it asks for.
+        let asked = min(UInt64(range.count), cache.demandBytes)
+        return max(asked, state.reads.randomBytes(range, max: cache.randomBytes))
     }
 
     /// Returns how many bytes to fetch for a program that reads many files in passing: those that it

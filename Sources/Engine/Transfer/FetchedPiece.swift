@@ -85,35 +85,50 @@ final class FetchedPiece: ByteSink {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
         let arriving = offset..<offset + UInt64(bytes.count)
         if reason != .change { try requireUse() }
-        let (ended, measured) = try file.arrivals.withShared {
-            try write(bytes, to: arriving)
-            return try file.state.withLock { state in
-                // Fetching does not modify a file that is being written.
-                if state.isMarkedWriting { try state.file.setModified(state.modified) }
-                progress.withLock { progress in
-                    if arriving.lowerBound == progress.written {
-                        progress.written = arriving.upperBound
-                    }
-                }
-                return count(&state)
-            }
-        }
+        let (ended, measured) = try file.arrivals.withShared { try store(bytes, arriving) }
         for wait in ended { wait.end() }
         guard measured > 0 else { return }
         cache.release(measured)
         try requireNeed()
     }
 
-    /// Writes what is not local of some bytes. The lock of the state is not held meanwhile: other pieces
-    /// arrive, and readers take it.
-    private func write(
-        _ bytes: UnsafeRawBufferPointer, to arriving: Range<UInt64>
+    /// Writes bytes that are not local, and counts them. The lock of the state is free while they are
+    /// written, as other pieces arrive and readers take it; but for a file that is being written, whose
+    /// modification time a kill would find changed.
+    ///
+    /// - Returns: As ``count(_:)``.
+    private func store(
+        _ bytes: UnsafeRawBufferPointer, _ arriving: Range<UInt64>
+    ) throws -> ([ByteWait], UInt64) {
+        let rest = arriving.clamped(to: rest)
+        let early = file.state.withLock { state in
+            state.isMarkedWriting ? nil : (gaps: state.present.gaps(in: rest), file: state.file)
+        }
+        if let early { try Self.write(bytes, from: arriving.lowerBound, early.gaps, early.file) }
+        return try file.state.withLock { state in
+            if early == nil {
+                let gaps = state.present.gaps(in: rest)
+                try Self.write(bytes, from: arriving.lowerBound, gaps, state.file)
+            }
+            // Fetching does not modify a file that is being written.
+            if state.isMarkedWriting { try state.file.setModified(state.modified) }
+            progress.withLock { progress in
+                if arriving.lowerBound == progress.written {
+                    progress.written = arriving.upperBound
+                }
+            }
+            return count(&state)
+        }
+    }
+
+    /// - Parameter start: The offset of the first byte.
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer, from start: UInt64, _ gaps: [Range<UInt64>],
+        _ file: any DiskFile
     ) throws(DiskError) {
-        let (gaps, content) = file.state.withLock { ($0.present.gaps(in: arriving), $0.file) }
         for gap in gaps {
-            let start = Int(gap.lowerBound - arriving.lowerBound)
-            let part = UnsafeRawBufferPointer(rebasing: bytes[start..<start + gap.count])
-            try content.write(part, at: gap.lowerBound)
+            let part = Int(gap.lowerBound - start)..<Int(gap.upperBound - start)
+            try file.write(UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
         }
     }
 
