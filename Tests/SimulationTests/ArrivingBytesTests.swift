@@ -55,6 +55,20 @@ import Testing
         #expect(file.state.withLock { $0.present.contains(0..<Self.size) })
     }
 
+    /// Goal: a kill does not find the time at which bytes arrived, for that of the last change.
+    @Test func `nobody finds another time of a file that is being written`() throws {
+        let time = Timestamp(nanoseconds: 1_000_000_000)
+        try file.state.withLock { state in
+            (state.isMarkedWriting, state.modified) = (true, time)
+            try content.setModified(time)
+        }
+        let ended = fetch()
+        #expect(file.state.withLockIfAvailable { _ in true } == nil)
+        content.goOn.signal()
+        ended.wait()
+        #expect(try content.status().modified == time)
+    }
+
     @Test func `a local write waits, and is not overwritten`() throws {
         let ended = fetch()
         let (begun, isWritten) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -84,11 +98,11 @@ import Testing
 }
 
 /// A file whose first write waits.
-private final class HeldFile: DiskFile {
+private final class HeldFile: ForwardingFile {
     let begun = DispatchSemaphore(value: 0)
     let goOn = DispatchSemaphore(value: 0)
     private let isHeld = Atomic(true)
-    private let file: any DiskFile
+    let file: any DiskFile
 
     init(_ file: any DiskFile) { self.file = file }
 
@@ -99,26 +113,4 @@ private final class HeldFile: DiskFile {
         }
         try file.write(bytes, at: offset)
     }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError)
-        -> Int
-    { try file.read(into: buffer, at: offset) }
-
-    func truncate(to size: UInt64) throws(DiskError) { try file.truncate(to: size) }
-
-    func punchHole(_ range: Range<UInt64>) throws(DiskError) { try file.punchHole(range) }
-
-    func synchronize() throws(DiskError) { try file.synchronize() }
-
-    func requireStored() throws(DiskError) { try file.requireStored() }
-
-    func status() throws(DiskError) -> DiskFileStatus { try file.status() }
-
-    func setModified(_ time: Timestamp) throws(DiskError) { try file.setModified(time) }
-
-    func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
-        try file.setExtendedAttributes(attributes)
-    }
-
-    func openDescriptor() throws(DiskError) -> (any OpenDescriptor)? { nil }
 }

@@ -110,9 +110,9 @@ import Testing
 }
 
 /// A file that calls a hook once, in the middle of a read.
-private final class HookedFile: DiskFile {
+private final class HookedFile: ForwardingFile {
     let hook = Mutex<(@Sendable () -> Void)?>(nil)
-    private let file: any DiskFile
+    let file: any DiskFile
 
     init(_ file: any DiskFile) { self.file = file }
 
@@ -129,19 +129,4 @@ private final class HookedFile: DiskFile {
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer[half...]),
                 at: offset + UInt64(half))
     }
-
-    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
-        try file.write(bytes, at: offset)
-    }
-
-    func truncate(to size: UInt64) throws(DiskError) { try file.truncate(to: size) }
-    func punchHole(_ range: Range<UInt64>) throws(DiskError) { try file.punchHole(range) }
-    func synchronize() throws(DiskError) { try file.synchronize() }
-    func requireStored() throws(DiskError) { try file.requireStored() }
-    func status() throws(DiskError) -> DiskFileStatus { try file.status() }
-    func setModified(_ time: Timestamp) throws(DiskError) { try file.setModified(time) }
-    func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
-        try file.setExtendedAttributes(attributes)
-    }
-    func openDescriptor() throws(DiskError) -> (any OpenDescriptor)? { nil }
 }
