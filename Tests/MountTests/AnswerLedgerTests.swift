@@ -31,6 +31,29 @@ struct AnswerLedgerTests {
     }
 
     @Test
+    func `a change is for the kernel only if an answer was about its inode`() {
+        var ledger = AnswerLedger()
+        #expect(ledger.noteChange(of: .attributes(file)) == false)
+        #expect(ledger.noteChange(of: name(name)) == false)
+        #expect(ledger.noteChange(of: .name(name, parent: .root)) == true)
+        _ = ledger.noteAnswer([.attributes(file)], since: ledger.now, at: .zero)
+        #expect(ledger.noteChange(of: .attributes(file)) == true)
+        #expect(ledger.noteChange(of: .inode(file)) == true)
+        #expect(ledger.noteChange(of: name(name)) == false)
+        _ = ledger.noteAnswer([.inode(directory)], since: ledger.now, at: .zero)
+        #expect(ledger.noteChange(of: name(name)) == true)
+    }
+
+    @Test
+    func `a change that no answer was about yet is found by the answer under way`() {
+        var ledger = AnswerLedger()
+        let begin = ledger.now
+        #expect(ledger.noteChange(of: .attributes(file)) == false)
+        let items = [AnswerLedger.Item.attributes(file)]
+        #expect(ledger.noteAnswer(items, since: begin, at: .zero) == items)
+    }
+
+    @Test
     func `a change of a directory concerns the names in it`() {
         var ledger = AnswerLedger()
         let begin = ledger.now

@@ -11,6 +11,9 @@ import Engine
 /// - after the answer and before the kernel has entered it: whatever was answered lately is
 ///   invalidated again a second later, see ``isRecent(_:at:)``.
 ///
+/// A change of an inode that no answer was about needs no invalidation: the kernel does not know it. This is
+/// most of what a walk fetches ahead of a program.
+///
 /// Inodes share slots, which costs needless invalidations at most. Has no clock: time is an argument.
 struct AnswerLedger {
     typealias Item = InvalidationQueue.Item
@@ -38,9 +41,14 @@ struct AnswerLedger {
     /// By the directories of names.
     private var names = [Slot](repeating: Slot(), count: slotCount)
     private var inodes = [Slot](repeating: Slot(), count: slotCount)
+    /// Those that the kernel may know. It may have forgotten some since.
+    private var answered: InodeSet = [.root]
 
     /// Records a change of the engine's state, after it.
-    mutating func noteChange(of item: Item) {
+    ///
+    /// - Returns: Whether the kernel may have cached what was changed.
+    @discardableResult
+    mutating func noteChange(of item: Item) -> Bool {
         now.number += 1
         switch item {
         case .name(_, let parent): names[Self.slot(parent)].changed = now
@@ -49,6 +57,8 @@ struct AnswerLedger {
             inodes[Self.slot(inode)].contentChanged = now
         case .attributes(let inode): inodes[Self.slot(inode)].changed = now
         }
+        // An answer that is on its way is recorded later, and finds this change.
+        return answered.contains(item.lane)
     }
 
     /// Records an answer, after it was sent.
@@ -61,6 +71,7 @@ struct AnswerLedger {
         _ items: [Item], since begin: Moment, at time: Duration
     ) -> [Item] {
         for item in items {
+            answered.insert(item.lane)
             switch item {
             case .name(_, let parent): names[Self.slot(parent)].answered = time
             case .inode(let inode), .attributes(let inode):

@@ -67,7 +67,7 @@ final class KernelNotifier: KernelCache {
     }
 
     private func announce(_ item: InvalidationQueue.Item) {
-        ledger.withLock { $0.noteChange(of: item) }
+        guard ledger.withLock({ $0.noteChange(of: item) }) else { return }
         add(item)
     }
 
