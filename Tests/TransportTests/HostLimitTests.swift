@@ -10,11 +10,15 @@ import Testing
     ) -> Duration {
         var now = start
         for _ in 0..<windows {
-            limit.noteWaiting()
-            now += .milliseconds(500)
-            for _ in 0..<answersPerSecond(limit.current) / 2 {
-                limit.noteAnswer(isRefusal: false, at: now)
+            let (begin, count) = (now, answersPerSecond(limit.current) / 2)
+            for answer in 1...count {
+                limit.noteWaiting()
+                now = begin + .milliseconds(500 * answer) / count
+                // A busy host answers each request the later the more there are.
+                let time = Duration.seconds(limit.current) / answersPerSecond(limit.current)
+                limit.noteAnswer(isRefusal: false, from: now - time, at: now)
             }
+            limit.noteWaiting()
             limit.adjust(at: now)
         }
         return now
@@ -43,11 +47,47 @@ import Testing
             limit.noteWaiting()
             now += .milliseconds(50)
             // Each query takes 25 ms.
-            for _ in 0..<(limit.current * 2) { limit.noteAnswer(isRefusal: false, at: now) }
+            for _ in 0..<(limit.current * 2) {
+                limit.noteAnswer(isRefusal: false, from: now - .milliseconds(25), at: now)
+            }
             limit.adjust(at: now)
         }
         #expect(limit.current == 256)
-        #expect(now < .seconds(1))
+        #expect(now < .milliseconds(300))
+    }
+
+    /// Method: each request takes 20 ms, up to 32 at a time; more take as much longer.
+    @Test func `the limit doubles with each round of answers that take no longer`() {
+        for (width, expected) in [(1_000, 256), (32, 64)] {
+            var limit = HostLimit(.init(start: 8, max: 256, pace: .queries), now: .zero)
+            var now = Duration.zero
+            var limits: [Int] = []
+            for _ in 1...6 {
+                let time = Duration.milliseconds(20) * max(limit.current, width) / width
+                let begin = now
+                now += time
+                for _ in 0..<limit.current {
+                    limit.noteWaiting()
+                    limit.noteAnswer(isRefusal: false, from: begin, at: now)
+                }
+                limits.append(limit.current)
+            }
+            #expect(limits.prefix(3) == [16, 32, 64])
+            #expect(limits.last == expected)
+        }
+    }
+
+    /// Without waiting requests, the limit is not the bottleneck.
+    @Test func `requests of before a step, and those that none waits behind, raise no limit`() {
+        var limit = HostLimit(.init(start: 8, max: 64), now: .zero)
+        for _ in 0..<100 { limit.noteAnswer(isRefusal: false, from: .zero, at: .milliseconds(20)) }
+        #expect(limit.current == 8)
+        limit.noteWaiting()
+        for _ in 0..<100 {
+            limit.noteAnswer(isRefusal: false, from: .milliseconds(1), at: .milliseconds(21))
+            limit.noteWaiting()
+        }
+        #expect(limit.current == 16)
     }
 
     @Test func `the limit stays where a higher one has no effect`() {
@@ -72,24 +112,6 @@ import Testing
         #expect(narrow.current == 8)
         _ = run(&narrow, from: now + .seconds(6), windows: 1) { $0 * 40 }
         #expect(narrow.current == 12)
-    }
-
-    /// Method: each request takes 20 ms. Answers of many bytes count no sooner than before.
-    @Test func `the limit of many short requests is 64 after less than half a second`() {
-        var limit = HostLimit(.init(start: 8, max: 64), now: .zero)
-        var long = limit
-        var now = Duration.zero
-        while limit.current < 64, now < .seconds(2) {
-            now += .milliseconds(20)
-            limit.noteWaiting()
-            for _ in 0..<limit.current { limit.noteAnswer(isRefusal: false, at: now) }
-            limit.adjust(at: now)
-            long.noteWaiting()
-            long.noteBytes(UInt64(long.current) << 20)
-            long.adjust(at: now)
-        }
-        #expect(now < .milliseconds(400))
-        #expect(long.current == 16)
     }
 
     @Test func `timeouts halve a grown limit, but not the initial one`() {
@@ -118,7 +140,10 @@ import Testing
     @Test func `the limit stays while no request waits, or too few are answered`() {
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         for second in 1...100 {
-            for _ in 0..<100 { limit.noteAnswer(isRefusal: false, at: .seconds(second)) }
+            for _ in 0..<100 {
+                limit.noteAnswer(
+                    isRefusal: false, from: .seconds(second - 1), at: .seconds(second))
+            }
             limit.adjust(at: .seconds(second))
         }
         #expect(limit.current == 4)
@@ -131,11 +156,13 @@ import Testing
 
     @Test func `the limit halves with each burst of refusals, down to one, and recovers`() {
         var limit = HostLimit(.init(start: 16, max: 32), now: .zero)
-        for _ in 0..<10 { limit.noteAnswer(isRefusal: true, at: .seconds(10)) }
+        for _ in 0..<10 { limit.noteAnswer(isRefusal: true, from: .zero, at: .seconds(10)) }
         #expect(limit.current == 8)
-        limit.noteAnswer(isRefusal: true, at: .seconds(12))
+        limit.noteAnswer(isRefusal: true, from: .zero, at: .seconds(12))
         #expect(limit.current == 4)
-        for second in 13...20 { limit.noteAnswer(isRefusal: true, at: .seconds(second)) }
+        for second in 13...20 {
+            limit.noteAnswer(isRefusal: true, from: .zero, at: .seconds(second))
+        }
         #expect(limit.current == 1)
         _ = run(&limit, from: .seconds(20), windows: 8) { $0 * 20 }
         #expect(limit.current == 1, "too soon")
@@ -152,9 +179,9 @@ import Testing
         started += admission.enqueue(5, host: "b", at: .zero)
         #expect(started == [1, 2, 5])
         #expect(admission.hasWaiting)
-        #expect(admission.end(host: "a", status: 200, at: .zero) == [3])
-        #expect(admission.end(host: "b", status: nil, at: .zero) == [])
-        #expect(admission.end(host: "a", status: 200, at: .zero) == [4])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .zero) == [3])
+        #expect(admission.end(host: "b", from: .zero, status: nil, at: .zero) == [])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .zero) == [4])
         #expect(!admission.hasWaiting)
     }
 
@@ -163,9 +190,9 @@ import Testing
         for request in 1...5 { _ = admission.enqueue(request, host: "a", at: .zero) }
         admission.withdraw(2)
         admission.withdraw(5)
-        #expect(admission.end(host: "a", status: 200, at: .zero) == [3])
-        #expect(admission.end(host: "a", status: 200, at: .zero) == [4])
-        #expect(admission.end(host: "a", status: 200, at: .zero) == [])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .zero) == [3])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .zero) == [4])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .zero) == [])
         #expect(!admission.hasWaiting)
         #expect(admission.enqueue(6, host: "a", at: .zero) == [6])
     }
@@ -173,15 +200,22 @@ import Testing
     @Test func `a refusal lets fewer start, a grown limit more`() {
         var admission = Admission<Int>(.init(start: 4, max: 8))
         for request in 1...10 { _ = admission.enqueue(request, host: "a", at: .zero) }
-        #expect(admission.end(host: "a", status: 503, at: .seconds(1)) == [])
+        #expect(admission.end(host: "a", from: .zero, status: 503, at: .seconds(1)) == [])
         #expect(admission.limit(of: "a") == 2)
-        #expect(admission.end(host: "a", status: 200, at: .seconds(1)) == [])
-        #expect(admission.end(host: "a", status: 200, at: .seconds(1)) == [5])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .seconds(1)) == [])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .seconds(1)) == [5])
         var fresh = Admission<Int>(.init(start: 4, max: 8))
         for request in 1...10 { _ = fresh.enqueue(request, host: "a", at: .zero) }
-        for _ in 1...4 { _ = fresh.end(host: "a", status: 200, at: .milliseconds(300)) }
-        #expect(fresh.adjustLimits(at: .milliseconds(300)) == [9, 10])
+        let started = (1...4).map { _ in
+            fresh.end(host: "a", from: .zero, status: 200, at: .milliseconds(20))
+        }
+        #expect(started == [[5], [6, 7, 8, 9, 10], [], []])
         #expect(fresh.limit(of: "a") == 8)
+        var steady = Admission<Int>(.init(start: 4, max: 8))
+        for request in 1...10 { _ = steady.enqueue(request, host: "a", at: .zero) }
+        steady.noteBytes(64 << 20, host: "a", lane: .metadata)
+        #expect(steady.adjustLimits(at: .milliseconds(200)) == [])
+        #expect(steady.adjustLimits(at: .milliseconds(300)) == [5, 6, 7, 8])
     }
 
     @Test func `a slow request leaves its place to others, up to the bound`() {
@@ -192,10 +226,10 @@ import Testing
         #expect(admission.adjustLimits(at: .seconds(7), slow: ["a": [.metadata: 1]]) == [])
         #expect(admission.adjustLimits(at: .seconds(12), slow: ["a": [.metadata: 2]]) == [3])
         #expect(admission.adjustLimits(at: .seconds(18), slow: ["a": [.metadata: 3]]) == [])
-        #expect(admission.end(host: "a", status: nil, at: .seconds(19)) == [4])
+        #expect(admission.end(host: "a", from: .zero, status: nil, at: .seconds(19)) == [4])
         // One of them continues.
         #expect(admission.adjustLimits(at: .seconds(20), slow: ["a": [.metadata: 2]]) == [])
-        #expect(admission.end(host: "a", status: 200, at: .seconds(21)) == [5])
+        #expect(admission.end(host: "a", from: .zero, status: 200, at: .seconds(21)) == [5])
     }
 
     @Test(arguments: [Lane.metadata, .read, .change, .download])
@@ -211,8 +245,8 @@ import Testing
             started += admission.enqueue(other, host: "a", lane: lane, at: .zero)
         }
         #expect(started == [11, 12])
-        #expect(admission.end(host: "a", lane: lane, status: 200, at: .zero) == [13])
-        #expect(admission.end(host: "a", lane: .upload, status: 200, at: .zero) == [3])
+        #expect(admission.end(host: "a", lane: lane, from: .zero, status: 200, at: .zero) == [13])
+        #expect(admission.end(host: "a", lane: .upload, from: .zero, status: 200, at: .zero) == [3])
     }
 
     @Test func `each kind leaves places to the more urgent ones`() {
@@ -264,16 +298,20 @@ import Testing
                     lane.rawValue * 100 + request, host: "a", lane: lane, at: .zero)
             }
         }
-        #expect(admission.end(host: "a", lane: .upload, status: 429, at: .seconds(1)) == [])
+        #expect(
+            admission.end(host: "a", lane: .upload, from: .zero, status: 429, at: .seconds(1)) == []
+        )
         for lane in [Lane.upload, .metadata] {
             // Only the first refusal of a burst counts, so two places are left to each.
             var ends = lane == .upload ? 1 : 2
             while ends > 0 {
-                #expect(admission.end(host: "a", lane: lane, status: 200, at: .seconds(1)) == [])
+                #expect(
+                    admission.end(host: "a", lane: lane, from: .zero, status: 200, at: .seconds(1))
+                        == [])
                 ends -= 1
             }
             #expect(
-                admission.end(host: "a", lane: lane, status: 200, at: .seconds(1))
+                admission.end(host: "a", lane: lane, from: .zero, status: 200, at: .seconds(1))
                     == [lane.rawValue * 100 + 5])
         }
     }
@@ -313,7 +351,7 @@ import Testing
             }
             #expect(others == 2)
         }
-        _ = admission.end(host: "a", lane: .read, status: 503, at: .seconds(1))
+        _ = admission.end(host: "a", lane: .read, from: .zero, status: 503, at: .seconds(1))
         #expect(admission.limit(of: "a", lane: .read) == 1)
         #expect(admission.limit(of: "a", lane: .metadata) == 32)
     }
@@ -329,7 +367,7 @@ import Testing
             for number in 0..<uploads {
                 _ = admission.enqueue(100 + number, host: "a", lane: .upload, at: .zero)
             }
-            _ = admission.end(host: "a", lane: .metadata, status: 503, at: .seconds(1))
+            _ = admission.end(host: "a", lane: .metadata, from: .zero, status: 503, at: .seconds(1))
             #expect(admission.limit(of: "a", lane: .metadata) == 8)
             #expect(admission.limit(of: "a", lane: .upload) == limitLeft)
         }
@@ -348,7 +386,7 @@ import Testing
         var admission = Admission<Int>(.init(start: 1, max: 1))
         for host in 0..<1_000 {
             _ = admission.enqueue(host, host: "\(host)", at: .zero)
-            _ = admission.end(host: "\(host)", status: 429, at: .zero)
+            _ = admission.end(host: "\(host)", from: .zero, status: 429, at: .zero)
         }
         #expect((0..<1_000).filter { admission.limit(of: "\($0)") != nil }.count <= 64)
     }

@@ -215,6 +215,9 @@ final class Transfer: Throttled, @unchecked Sendable {
         noteWaiting()
     }
 
+    /// When the request left the queue.
+    var startedAt: ContinuousClock.Instant { progress.startedAt }
+
     /// Whether it waits for its share of the bandwidth.
     private var isThrottled: Bool { round?.throttle.isWaiting(self) ?? false }
 

@@ -1,5 +1,6 @@
 /// Counts the bytes of a transfer, and decides whether it is fast enough to occupy a place.
 struct TransferProgress {
+    let startedAt: ContinuousClock.Instant
     private(set) var sentBytes: UInt64 = 0
     private(set) var receivedBytes: UInt64 = 0
     /// Bytes moved since the last ``takeUncountedBytes()``.
@@ -9,6 +10,7 @@ struct TransferProgress {
     private var lastStep: ContinuousClock.Instant
 
     init(at now: ContinuousClock.Instant) {
+        startedAt = now
         lastStep = now
     }
 

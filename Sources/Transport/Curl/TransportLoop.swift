@@ -136,7 +136,8 @@ struct TransportLoop: ~Copyable {
         admission.noteBytes(transfer.takeUncountedBytes(), host: host, lane: transfer.lane)
         activate(
             admission.end(
-                host: host, lane: transfer.lane, status: status, isTimeout: isTimeout, at: uptime))
+                host: host, lane: transfer.lane, from: transfer.startedAt - startTime,
+                status: status, isTimeout: isTimeout, at: uptime))
     }
 
     // MARK: Time
@@ -158,7 +159,7 @@ struct TransportLoop: ~Copyable {
             guard transfer.isSlow(at: now) else { continue }
             slow[host, default: [:]][transfer.lane, default: 0] += 1
         }
-        activate(admission.adjustLimits(at: uptime, slow: slow))
+        activate(admission.adjustLimits(at: now - startTime, slow: slow))
     }
 
     private mutating func noteDeadline(_ deadline: ContinuousClock.Instant?) {

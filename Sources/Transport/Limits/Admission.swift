@@ -64,14 +64,16 @@ struct Admission<Request: Hashable> {
 
         /// Notes an answer. A host that refuses a request has too many of those that make up most
         /// of its requests, too: queries that try a higher limit must not slow down the others.
-        mutating func noteAnswer(_ status: Int, in lane: Lane, at now: Duration) {
+        mutating func noteAnswer(
+            _ status: Int, in lane: Lane, from begin: Duration, at now: Duration
+        ) {
             let isRefusal = status == 429 || status == 503
-            self[lane].noteAnswer(isRefusal: isRefusal, at: now)
+            self[lane].noteAnswer(isRefusal: isRefusal, from: begin, at: now)
             let other: Lane = lane == .metadata ? .change : .metadata
             guard isRefusal, queryLimit != nil, active(with: other) > active(with: lane) else {
                 return
             }
-            self[other].noteAnswer(isRefusal: true, at: now)
+            self[other].noteAnswer(isRefusal: true, from: begin, at: now)
         }
 
         mutating func adjust(at now: Duration) {
@@ -116,17 +118,18 @@ struct Admission<Request: Hashable> {
     /// Notes the end of a started request.
     ///
     /// - Parameters:
+    ///   - begin: When it was started.
     ///   - status: The host's answer; nil if there was none.
     ///   - isTimeout: Whether the host has not answered in time, or not accepted the connection.
     /// - Returns: The requests to start now.
     mutating func end(
-        host name: String, lane: Lane = .metadata, status: Int?, isTimeout: Bool = false,
-        at now: Duration
+        host name: String, lane: Lane = .metadata, from begin: Duration, status: Int?,
+        isTimeout: Bool = false, at now: Duration
     ) -> [Request] {
         guard hosts[name] != nil else { return [] }
         hosts[name]?.queues[lane.rawValue].noteEnd()
         if let status {
-            hosts[name]?.noteAnswer(status, in: lane, at: now)
+            hosts[name]?.noteAnswer(status, in: lane, from: begin, at: now)
         } else if isTimeout {
             hosts[name]?[lane].noteTimeout(at: now)
         }

@@ -6,6 +6,9 @@
 /// requests as too many (429, 503) or lets them time out; timeouts alone leave it at the initial
 /// limit. Throughput is measured in windows, and only while requests wait: otherwise the limit is not
 /// the bottleneck.
+///
+/// While the limit doubles, the times of single requests may show sooner than a window that the host
+/// takes more: twice as many that take hardly longer are a higher throughput.
 package struct HostLimit: Sendable {
     package struct Bounds: Hashable, Sendable {
         package var start: Int
@@ -30,9 +33,6 @@ package struct HostLimit: Sendable {
 
         /// The minimum time over which throughput is measured.
         var windowMin: Duration { self == .bodies ? .milliseconds(250) : .milliseconds(50) }
-        /// The same at first, while enough requests are answered: new connections slow them down less
-        /// than long bodies.
-        var firstWindowMin: Duration { min(windowMin, .milliseconds(100)) }
         /// How long the limit stays after a step without effect or a refusal.
         var pauseTime: Duration { self == .bodies ? .seconds(5) : .seconds(1) }
 
@@ -52,6 +52,20 @@ package struct HostLimit: Sendable {
     /// The factor by which a step must increase the throughput to be kept; one that doubled the limit.
     static let gainMin = 1.1
     static let doublingGainMin = 1.25
+
+    /// The requests since a step that began after it and were answered.
+    private struct Round {
+        let start: Duration
+        var answers = 0
+        /// How long they took together.
+        var time = Duration.zero
+
+        mutating func note(from begin: Duration, to end: Duration) {
+            guard begin >= start else { return }
+            answers += 1
+            time += end - begin
+        }
+    }
 
     private struct Window {
         var start: Duration
@@ -79,11 +93,15 @@ package struct HostLimit: Sendable {
     /// Throughput per second before the step that is being measured.
     private var rate = 0.0
     private var refusedAt: Duration?
+    private var round: Round
+    /// The mean time of a request in the quickest round.
+    private var quickest: Duration?
 
     init(_ bounds: Bounds, now: Duration) {
         current = bounds.start
         self.bounds = bounds
         window = Window(start: now)
+        round = Round(start: now)
     }
 
     mutating func noteWaiting() {
@@ -94,13 +112,27 @@ package struct HostLimit: Sendable {
         window.work += bytes
     }
 
-    mutating func noteAnswer(isRefusal: Bool, at now: Duration) {
-        guard isRefusal else {
-            window.work += Self.bytesPerAnswer
-            window.answers += 1
-            return
-        }
-        halve(downTo: 1, at: now)
+    /// - Parameter begin: When the request was sent.
+    mutating func noteAnswer(isRefusal: Bool, from begin: Duration, at now: Duration) {
+        guard !isRefusal else { return halve(downTo: 1, at: now) }
+        window.work += Self.bytesPerAnswer
+        window.answers += 1
+        guard isStarting else { return }
+        round.note(from: begin, to: now)
+        stepEarly(at: now)
+    }
+
+    /// Doubles the limit if half of a round took hardly longer than the quickest one.
+    private mutating func stepEarly(at now: Duration) {
+        guard window.isWaitedFor, round.answers * 2 >= current else { return }
+        let time = round.time / round.answers
+        let least = min(quickest ?? time, time)
+        quickest = least
+        guard time > .zero, time * Self.doublingGainMin <= least * 2 else { return }
+        // So many are in flight all the time.
+        rate = Double(window.work) / Double(window.answers) * Double(current) / (time / .seconds(1))
+        window = Window(start: now)
+        step(at: now)
     }
 
     /// Notes a request that was not answered in time, or a connection that was not accepted.
@@ -119,14 +151,12 @@ package struct HostLimit: Sendable {
     /// Adjusts the limit if a window is complete.
     mutating func adjust(at now: Duration) {
         let time = now - window.start
-        let isAnswered = window.answers >= current
-        let timeMin =
-            isStarting && isAnswered ? bounds.pace.firstWindowMin : bounds.pace.windowMin
-        guard time >= timeMin else { return }
+        guard time >= bounds.pace.windowMin else { return }
         guard window.isWaitedFor else { return window = Window(start: now) }
-        guard isAnswered || window.work >= UInt64(current) * 16 * Self.bytesPerAnswer else {
-            return
-        }
+        guard
+            window.answers >= current
+                || window.work >= UInt64(current) * 16 * Self.bytesPerAnswer
+        else { return }
         let found = Double(window.work) / (time / .seconds(1))
         window = Window(start: now)
         conclude(found, at: now)
@@ -164,6 +194,7 @@ package struct HostLimit: Sendable {
         phase = .warmingUp(from: current)
         let growth = isStarting ? current : bounds.pace.step(from: current)
         current = min(bounds.max, current + growth)
+        round = Round(start: now)
     }
 
     private mutating func pause(from now: Duration) {
