@@ -33,6 +33,13 @@ struct ReadaheadDetectorTests {
         #expect(counts.count < 10, "neither is the database asked at each step")
     }
 
+    @Test mutating func `names that there was no room for are asked for again`() {
+        #expect((1...5).map { note($0) } == [0, 8, 64, 512, 0])
+        walks.noteNoRoom(in: Self.directory)
+        #expect(note(6) == 512)
+        #expect(note(7) == 0)
+    }
+
     @Test mutating func `looks here and there ask for nothing else`() {
         var random = UInt64(1)
         var count = 0

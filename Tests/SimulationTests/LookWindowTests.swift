@@ -117,7 +117,7 @@ struct LookWindowTests {
             var next = Int64(20_000)
             for _ in 0..<50 {
                 try await it.wait(.milliseconds(100))
-                for _ in 0..<queue.room {
+                while queue.hasRoom {
                     queue.request(InodeNumber(rawValue: next), isAwaited: false)
                     next += 1
                 }
@@ -161,9 +161,21 @@ struct LookWindowTests {
         let last = InodeNumber(rawValue: 1 + Int64(MetadataQueue.expectedMax))
         let dropped = queue.request(last, isAwaited: false)
         for number in 0..<10 { queue.requestNext([InodeNumber(rawValue: 10_000 + Int64(number))]) }
-        #expect(queue.room == 0)
+        #expect(!queue.hasRoom)
         #expect(dropped.completion.notifications == 1, "its place is taken")
         queue.request(InodeNumber(rawValue: 2), isAwaited: true)
-        #expect(queue.room == 1)
+        #expect(queue.hasRoom)
+    }
+
+    /// Goal: a directory counts as fetched ahead only if all its files have got a place.
+    @Test func `tells whether there was room for all that is fetched ahead`() {
+        let queue = MetadataQueue()
+        let inodes = (1...Int64(MetadataQueue.expectedMax) + 2).map(InodeNumber.init(rawValue:))
+        #expect(queue.requestAhead(Array(inodes.dropLast(3))))
+        #expect(queue.requestAhead(Array(inodes.prefix(10))), "they are known")
+        #expect(!queue.requestAhead(Array(inodes.suffix(3))))
+        #expect(!queue.hasRoom)
+        let expected = inodes.dropLast(2).map { queue.request($0, isAwaited: false) }
+        #expect(expected.allSatisfy { $0.completion.notifications == 0 }, "those that had room")
     }
 }

@@ -97,7 +97,9 @@ package final class Engine: Sendable {
                     await remote.deletions.run()
                 }
                 group.addTask { [transfer] in await transfer.synchroniser.run() }
-                group.addTask { [remote] in await remote.lister.run() }
+                group.addTask { [remote] in
+                    await remote.lister.run(noteListing: remote.walks.noteListing)
+                }
                 group.addTask { [transfer] in await transfer.downloader.run() }
                 group.addTask(on: pools.content) { [transfer] in
                     await transfer.downloader.wholeFileCheck.run()

@@ -34,8 +34,12 @@ struct Lister: Sendable {
         try await listings.awaitEnd(of: flight, for: directory, on: clock)
     }
 
-    func run() async {
-        await listings.run { try await self.listAlone($0, $1) }
+    /// - Parameter noteListing: Called after each complete listing, before those who wait for it go on.
+    func run(noteListing: @escaping @Sendable (InodeNumber) -> Void) async {
+        await listings.run { directory, flight in
+            try await self.listAlone(directory, flight)
+            noteListing(directory)
+        }
     }
 
     /// Lists a directory to detect changes. Failures are only logged: a request that needs the

@@ -66,7 +66,8 @@ struct MetadataFetcher: Sendable {
         let expected = try store.read {
             try $0.unseen(in: dirent.parent, after: dirent.cookie, among: count)
         }
-        for inode in expected { looks.request(inode, isAwaited: false) }
+        guard !looks.requestAhead(expected) else { return }
+        looks.walks.withLock { $0.noteNoRoom(in: dirent.parent) }
     }
 
     /// Returns once a fetch has ended, successfully or not, or has taken too long.

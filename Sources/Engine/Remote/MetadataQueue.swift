@@ -63,6 +63,22 @@ final class MetadataQueue: Sendable {
         return flight
     }
 
+    /// Requests fetches that no request awaits yet, after all others, as far as there is room.
+    ///
+    /// - Returns: Whether there was room for all.
+    func requestAhead(_ inodes: [InodeNumber]) -> Bool {
+        let (hasNew, hadRoom) = state.withLock { state in
+            let new = inodes.filter { state.flights[$0] == nil }
+            if state.isClosed { return (false, new.isEmpty) }
+            let taken = new.prefix(max(0, Self.expectedMax - state.expected.count))
+            for inode in taken { state.flights[inode] = Flight() }
+            state.expected += taken
+            return (!taken.isEmpty, taken.count == new.count)
+        }
+        if hasNew { signal.notify() }
+        return hadRoom
+    }
+
     /// Requests fetches that are likely to be awaited before all others that are not awaited yet. They
     /// take the places of the last of these, if there are too many.
     func requestNext(_ inodes: [InodeNumber]) {
@@ -119,8 +135,8 @@ final class MetadataQueue: Sendable {
 
     // MARK: Running
 
-    /// The number of further fetches that no request awaits that would be queued.
-    var room: Int { state.withLock { max(0, Self.expectedMax - $0.expected.count) } }
+    /// Whether a further fetch that no request awaits would be queued.
+    var hasRoom: Bool { state.withLock { $0.expected.count < Self.expectedMax } }
 
     /// Runs requested fetches until the calling task is cancelled.
     ///

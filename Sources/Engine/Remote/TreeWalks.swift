@@ -30,6 +30,17 @@ struct TreeWalks: Sendable {
         if detector.withLock({ $0.isAhead(directory) }) { try? follow(directory) }
     }
 
+    /// Records that a directory is listed now. If it was ahead of a program, so is the metadata of its files
+    /// from here on, without waiting for the program's next step.
+    func noteListing(of directory: InodeNumber) {
+        let now = clock.uptime
+        guard detector.withLock({ $0.expectsLooks(in: directory, at: now) }), !gate.isPaused,
+            !gate.isOutOfReach(at: now)
+        else { return }
+        // Otherwise the next step requests it.
+        try? fetchMetadata(of: [directory])
+    }
+
     /// Records that a program waits for the attributes of something in a directory.
     ///
     /// - Returns: Whether a program asks for those of all files of the tree.
@@ -61,7 +72,7 @@ struct TreeWalks: Sendable {
         let plan = detector.withLock { $0.note(step, at: now) }
         if gate.isPaused || gate.isOutOfReach(at: now) { return }
         try listAhead(of: step, plan, at: now)
-        if plan.looks { try fetchMetadata(from: directory) }
+        if plan.looks { try fetchMetadata(of: detector.withLock { $0.unlooked(directory) }) }
     }
 
     private func listAhead(
@@ -122,18 +133,16 @@ struct TreeWalks: Sendable {
         }
     }
 
-    /// Requests the metadata of the files in a directory and in those listed ahead.
-    private func fetchMetadata(from directory: InodeNumber) throws(Blocked) {
-        for next in detector.withLock({ $0.unlooked(directory) }) {
-            let room = looks.room
-            guard room > 0 else { return }
+    /// Requests the metadata of the files in directories, as far as these are listed and there is room.
+    private func fetchMetadata(of directories: [InodeNumber]) throws(Blocked) {
+        for next in directories {
+            guard looks.hasRoom else { return }
             let unseen = try store.read { database -> [InodeNumber]? in
                 guard try database.inode(next)?.isListed == true else { return nil }
                 return try database.unseen(in: next, after: 0, among: Self.namesMax)
             }
-            guard let unseen else { continue }
-            for inode in unseen { looks.request(inode, isAwaited: false) }
-            if unseen.count <= room { detector.withLock { $0.noteLooked(next) } }
+            guard let unseen, looks.requestAhead(unseen) else { continue }
+            detector.withLock { $0.noteLooked(next) }
         }
     }
 }

@@ -49,6 +49,8 @@ struct WalkDetector {
     /// Those of them whose files' metadata was requested.
     private var looked: Set<InodeNumber> = []
     private var lastStep: Duration?
+    /// Whether the program of the last step asks for the attributes of files.
+    private var isLooking = false
 
     /// Whether a directory was listed ahead, and no program has read it.
     func isAhead(_ directory: InodeNumber) -> Bool { ahead.contains(directory) }
@@ -87,9 +89,10 @@ struct WalkDetector {
         }
         walk.last = now
         keep(walk, of: step.parent)
+        isLooking = walk.looks && walk.steps > 1
         return Plan(
             listings: max(0, Self.window(walk.steps) - ahead.count), descends: walk.descends,
-            looks: walk.looks && walk.steps > 1)
+            looks: isLooking)
     }
 
     /// Records that directories are being listed ahead.
@@ -99,6 +102,11 @@ struct WalkDetector {
     /// requested yet, in order.
     func unlooked(_ directory: InodeNumber) -> [InodeNumber] {
         ([directory] + ahead).filter { !looked.contains($0) }
+    }
+
+    /// Whether the program will ask for the attributes of the files in a directory listed ahead.
+    func expectsLooks(in directory: InodeNumber, at now: Duration) -> Bool {
+        isLooking && isAlive(at: now) && isAhead(directory) && !looked.contains(directory)
     }
 
     /// Records that the metadata of a directory's files was requested.
