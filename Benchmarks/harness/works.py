@@ -12,7 +12,7 @@ import threading
 import time
 
 from . import steps
-from .machine import Failure, eventually, forget_pages, run
+from .machine import Failure, claim_memory, eventually, forget_pages, run
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -57,6 +57,10 @@ class Session:
             counts = self.proxy.wait_until_quiet()
         return self.mount.cpu_seconds(), counts["requests"], counts["bytes_down"]
 
+    def claim_memory(self):
+        """Makes room for a large file in the cache, and for its pages in the mount."""
+        claim_memory(self.bench.path("native"), 3 * self.sizes.large)
+
     def settle(self):
         if not self.is_native:
             self.mount.peer.settle(self.mount, self.bench.limit)
@@ -81,6 +85,7 @@ class Read:
 
     def run_cold(self, session, path):
         cpu, requests, _ = session.cost()
+        session.claim_memory()
         result = session.step("read", path)
         session.record("first-byte", result["first"] * 1000)
         session.record("read-cold", self.rate(result))
@@ -191,6 +196,7 @@ class Write:
         size = session.sizes.large * MIB
         source, path = session.bench.path("native/large"), session.path(f"{session.new}/file")
         cpu, requests, _ = session.cost()
+        session.claim_memory()
         with UploadWatch(session.proxy) as watch:
             result = session.step("write", source, path)
             session.record("write-local", size / MIB / result["seconds"])
