@@ -16,6 +16,13 @@ struct ReadaheadDetectorTests {
         #expect(note(5, at: .seconds(1)) == 0)
     }
 
+    /// Goal: `ls -l` waits for one round trip less.
+    @Test mutating func `a look at the first name asks for some more`() {
+        #expect(walks.note(Self.directory, cookie: 1, isFirst: true, at: .zero) == 8)
+        #expect(walks.note(Self.directory, cookie: 1, isFirst: true, at: .seconds(1)) == 0)
+        #expect(note(2, at: .seconds(1)) == 64)
+    }
+
     /// Goal: each name is asked for ahead, and the store gets a few questions at a time.
     @Test mutating func `a walk looks further and further ahead, and no name is left out`() {
         var asked: Set<Int64> = []

@@ -57,10 +57,15 @@ struct MetadataFetcher: Sendable {
 
     /// Requests the metadata that the program is likely to need next.
     private func fetchAhead(of inode: InodeNumber) throws(Blocked) {
-        guard let dirent = try store.read({ try $0.dirent(of: inode) }) else { return }
+        let place = try store.read { database in
+            try database.dirent(of: inode).map { ($0, try database.isFirst($0)) }
+        }
+        guard let (dirent, isFirst) = place else { return }
         let isOfWalk = try walks.noteLook(in: dirent.parent)
         let count = looks.walks.withLock {
-            $0.note(dirent.parent, cookie: dirent.cookie, isOfWalk: isOfWalk, at: clock.uptime)
+            $0.note(
+                dirent.parent, cookie: dirent.cookie, isFirst: isFirst, isOfWalk: isOfWalk,
+                at: clock.uptime)
         }
         guard count > 0 else { return }
         let expected = try store.read {

@@ -1,6 +1,6 @@
 /// Decides how far to read ahead for a program that goes through a directory file by file, as
-/// `ls -l` and `cp -a` do. Access to a single file causes no readahead. Has no clock: time is an
-/// argument.
+/// `ls -l` and `cp -a` do. Access to a single file causes no readahead, unless it is the first one in the
+/// order of the listing. Has no clock: time is an argument.
 struct ReadaheadDetector {
     /// Maximum readahead in names.
     static let countMax = 512
@@ -25,16 +25,20 @@ struct ReadaheadDetector {
 
     /// Records that a program waits for an unknown file.
     ///
-    /// - Parameter isOfWalk: Whether it has gone through other directories file by file before.
     /// Cookies are assigned consecutively, so that neighbours in a directory as listed have
     /// consecutive cookies.
     ///
+    /// - Parameters:
+    ///   - isFirst: Whether no name of the directory has a lower cookie.
+    ///   - isOfWalk: Whether it has gone through other directories file by file before.
     /// - Returns: The number of names after `cookie` among which to look for others; 0 for none.
     mutating func note(
-        _ directory: InodeNumber, cookie: Int64, isOfWalk: Bool = false, at now: Duration
+        _ directory: InodeNumber, cookie: Int64, isFirst: Bool = false, isOfWalk: Bool = false,
+        at now: Duration
     ) -> Int {
         guard var walk = walks[directory], now - walk.last < Self.age else {
-            return begin(directory, cookie: cookie, isOfWalk: isOfWalk, at: now)
+            let count = isOfWalk ? Self.countMax : isFirst ? Self.growth : 0
+            return begin(directory, cookie: cookie, count: count, at: now)
         }
         if cookie <= walk.cookie, walk.cookie - cookie < Self.gapMax {
             // Another thread of the same program.
@@ -60,14 +64,13 @@ struct ReadaheadDetector {
     }
 
     private mutating func begin(
-        _ directory: InodeNumber, cookie: Int64, isOfWalk: Bool, at now: Duration
+        _ directory: InodeNumber, cookie: Int64, count: Int, at now: Duration
     ) -> Int {
         if walks[directory] == nil, walks.count >= Self.directoriesMax,
             let oldest = walks.min(by: { ($0.value.last, $0.key) < ($1.value.last, $1.key) })
         {
             walks[oldest.key] = nil
         }
-        let count = isOfWalk ? Self.countMax : 0
         walks[directory] = Walk(
             last: now, cookie: cookie, end: cookie + Int64(count), count: count)
         return count

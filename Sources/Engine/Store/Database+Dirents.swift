@@ -21,6 +21,11 @@ extension Database {
         try row("\(Dirent.query) WHERE inode = ?", [inode], Dirent.init)
     }
 
+    /// Whether a name is the first one in the listing of its directory.
+    func isFirst(_ dirent: Dirent) throws -> Bool {
+        try !hasRow("dirents WHERE parent = ? AND cookie < ?", [dirent.parent, dirent.cookie])
+    }
+
     func hasDirents(_ directory: InodeNumber) throws -> Bool {
         try hasRow("dirents WHERE parent = ?", [directory])
     }
