@@ -42,6 +42,18 @@ struct WalkDetectorTests {
         #expect(counts.dropFirst(4).allSatisfy { $0 == 1 }, "as many as are read")
     }
 
+    @Test mutating func `metadata is expected in directories ahead of a program that asks for it`() {
+        for number in Int64(1)...3 { _ = read(number) }
+        #expect(!detector.expectsLooks(in: Self.directory(4), at: .zero), "it asks for none")
+        detector.noteLook(below: Self.root)
+        #expect(read(4).looks)
+        #expect(detector.expectsLooks(in: Self.directory(5), at: .zero))
+        #expect(!detector.expectsLooks(in: Self.directory(4), at: .zero), "it is being read")
+        #expect(!detector.expectsLooks(in: Self.directory(5), at: .seconds(10)), "the walk is over")
+        detector.noteLooked(Self.directory(5))
+        #expect(!detector.expectsLooks(in: Self.directory(5), at: .zero), "it is requested")
+    }
+
     @Test mutating func `directories here and there list no other`() {
         for number in stride(from: Int64(1), to: 1_000, by: 10) {
             #expect(read(number, isNext: false).listings == 0)

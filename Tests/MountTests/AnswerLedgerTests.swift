@@ -27,7 +27,10 @@ struct AnswerLedgerTests {
         let begin = ledger.now
         ledger.noteChange(of: .inode(file))
         let items = [name(name), .attributes(file), .inode(directory)]
-        #expect(ledger.noteAnswer(items, since: begin, at: .zero) == [.attributes(file)])
+        #expect(ledger.noteAnswer(items, since: begin, at: .zero) == [.inode(file)])
+        ledger.noteChange(of: .attributes(directory))
+        let later = [AnswerLedger.Item.inode(directory), .attributes(directory)]
+        #expect(ledger.noteAnswer(later, since: begin, at: .zero) == [.attributes(directory)])
     }
 
     @Test

@@ -117,7 +117,7 @@ struct LookWindowTests {
             var next = Int64(20_000)
             for _ in 0..<50 {
                 try await it.wait(.milliseconds(100))
-                while queue.hasRoom {
+                while queue.room > 0 {
                     queue.request(InodeNumber(rawValue: next), isAwaited: false)
                     next += 1
                 }
@@ -161,10 +161,10 @@ struct LookWindowTests {
         let last = InodeNumber(rawValue: 1 + Int64(MetadataQueue.expectedMax))
         let dropped = queue.request(last, isAwaited: false)
         for number in 0..<10 { queue.requestNext([InodeNumber(rawValue: 10_000 + Int64(number))]) }
-        #expect(!queue.hasRoom)
+        #expect(queue.room == 0)
         #expect(dropped.completion.notifications == 1, "its place is taken")
         queue.request(InodeNumber(rawValue: 2), isAwaited: true)
-        #expect(queue.hasRoom)
+        #expect(queue.room == 1)
     }
 
     /// Goal: a directory counts as fetched ahead only if all its files have got a place.
@@ -174,7 +174,7 @@ struct LookWindowTests {
         #expect(queue.requestAhead(Array(inodes.dropLast(3))))
         #expect(queue.requestAhead(Array(inodes.prefix(10))), "they are known")
         #expect(!queue.requestAhead(Array(inodes.suffix(3))))
-        #expect(!queue.hasRoom)
+        #expect(queue.room == 0)
         let expected = inodes.dropLast(2).map { queue.request($0, isAwaited: false) }
         #expect(expected.allSatisfy { $0.completion.notifications == 0 }, "those that had room")
     }

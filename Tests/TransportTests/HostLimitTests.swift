@@ -12,13 +12,13 @@ import Testing
         for _ in 0..<windows {
             let (begin, count) = (now, answersPerSecond(limit.current) / 2)
             for answer in 1...count {
-                limit.noteWaiting()
+                limit.noteWaiting(at: now)
                 now = begin + .milliseconds(500 * answer) / count
                 // A busy host answers each request the later the more there are.
                 let time = Duration.seconds(limit.current) / answersPerSecond(limit.current)
                 limit.noteAnswer(isRefusal: false, from: now - time, at: now)
             }
-            limit.noteWaiting()
+            limit.noteWaiting(at: now)
             limit.adjust(at: now)
         }
         return now
@@ -44,7 +44,7 @@ import Testing
         var limit = HostLimit(.init(start: 8, max: 256, pace: .queries), now: .zero)
         var now = Duration.zero
         while limit.current < 256, now < .seconds(2) {
-            limit.noteWaiting()
+            limit.noteWaiting(at: now)
             now += .milliseconds(50)
             // Each query takes 25 ms.
             for _ in 0..<(limit.current * 2) {
@@ -67,7 +67,7 @@ import Testing
                 let begin = now
                 now += time
                 for _ in 0..<limit.current {
-                    limit.noteWaiting()
+                    limit.noteWaiting(at: now)
                     limit.noteAnswer(isRefusal: false, from: begin, at: now)
                 }
                 limits.append(limit.current)
@@ -78,16 +78,65 @@ import Testing
     }
 
     /// Without waiting requests, the limit is not the bottleneck.
-    @Test func `requests of before a step, and those that none waits behind, raise no limit`() {
+    @Test
+    func `answers while nothing waits, and those to requests of before a step, count for nothing`()
+    {
         var limit = HostLimit(.init(start: 8, max: 64), now: .zero)
         for _ in 0..<100 { limit.noteAnswer(isRefusal: false, from: .zero, at: .milliseconds(20)) }
         #expect(limit.current == 8)
-        limit.noteWaiting()
+        limit.adjust(at: .milliseconds(300))
+        limit.noteWaiting(at: .milliseconds(300))
+        for _ in 0..<3 {
+            limit.noteAnswer(
+                isRefusal: false, from: .milliseconds(300), at: .milliseconds(320))
+        }
+        #expect(limit.current == 8)
         for _ in 0..<100 {
-            limit.noteAnswer(isRefusal: false, from: .milliseconds(1), at: .milliseconds(21))
-            limit.noteWaiting()
+            limit.noteAnswer(
+                isRefusal: false, from: .milliseconds(300), at: .milliseconds(320))
+            limit.noteWaiting(at: .milliseconds(320))
         }
         #expect(limit.current == 16)
+    }
+
+    /// Runs a busy host that answers some requests at a time within 20 ms, and the others after a time or
+    /// never. Returns the limits at the end of each second.
+    private func limits(
+        _ bounds: HostLimit.Bounds, quick: Int, long: (_ active: Int) -> Duration?
+    ) -> [Int] {
+        var limit = HostLimit(bounds, now: .zero)
+        var active: [(begin: Duration, end: Duration?, isQuick: Bool)] = []
+        var limits: [Int] = []
+        for millisecond in 1...20_000 {
+            let now = Duration.milliseconds(millisecond)
+            let ended = active.filter { $0.end.map { $0 <= now } ?? false }
+            active.removeAll { $0.end.map { $0 <= now } ?? false }
+            for request in ended {
+                limit.noteAnswer(isRefusal: false, from: request.begin, at: now)
+            }
+            while active.count < limit.current {
+                let isQuick = active.count(where: \.isQuick) < quick
+                let time = isQuick ? .milliseconds(20) : long(active.count)
+                active.append((now, time.map { now + $0 }, isQuick))
+            }
+            limit.noteWaiting(at: now)
+            if millisecond % 50 == 0 { limit.adjust(at: now) }
+            if millisecond % 1_000 == 0 { limits.append(limit.current) }
+        }
+        return limits
+    }
+
+    @Test func `places that are never answered raise no limit for long`() {
+        let bounds = HostLimit.Bounds(start: 8, max: 256, pace: .queries)
+        let limits = limits(bounds, quick: 8) { _ in nil }
+        #expect(limits.max()! <= 64)
+        #expect(limits.last! <= 32)
+    }
+
+    @Test func `a few quick requests beside long ones raise no limit`() {
+        // The long ones share a narrow link.
+        let limits = limits(.init(start: 8, max: 64), quick: 2) { .seconds($0) }
+        #expect(limits.max()! <= 18, "12, and half as many more while a step is tried")
     }
 
     @Test func `the limit stays where a higher one has no effect`() {
@@ -129,7 +178,7 @@ import Testing
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         var now = Duration.zero
         for _ in 0..<40 {
-            limit.noteWaiting()
+            limit.noteWaiting(at: now)
             now += .milliseconds(500)
             limit.noteBytes(UInt64(limit.current) * 25_000_000)
             limit.adjust(at: now)
@@ -148,7 +197,7 @@ import Testing
         }
         #expect(limit.current == 4)
         for second in 101...104 {
-            limit.noteWaiting()
+            limit.noteWaiting(at: .seconds(second))
             limit.adjust(at: .seconds(second))
         }
         #expect(limit.current == 4)

@@ -68,6 +68,10 @@ struct MetadataFetcher: Sendable {
                 at: clock.uptime)
         }
         guard count > 0 else { return }
+        // A few places are not worth reading hundreds of names.
+        guard looks.room >= min(count, MetadataQueue.expectedMax / 8) else {
+            return looks.walks.withLock { $0.noteNoRoom(in: dirent.parent) }
+        }
         let expected = try store.read {
             try $0.unseen(in: dirent.parent, after: dirent.cookie, among: count)
         }

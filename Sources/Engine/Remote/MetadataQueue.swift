@@ -135,8 +135,8 @@ final class MetadataQueue: Sendable {
 
     // MARK: Running
 
-    /// Whether a further fetch that no request awaits would be queued.
-    var hasRoom: Bool { state.withLock { $0.expected.count < Self.expectedMax } }
+    /// The number of further fetches that no request awaits that would be queued.
+    var room: Int { state.withLock { max(0, Self.expectedMax - $0.expected.count) } }
 
     /// Runs requested fetches until the calling task is cancelled.
     ///

@@ -30,8 +30,8 @@ struct TreeWalks: Sendable {
         if detector.withLock({ $0.isAhead(directory) }) { try? follow(directory) }
     }
 
-    /// Records that a directory is listed now. If it was ahead of a program, so is the metadata of its files
-    /// from here on, without waiting for the program's next step.
+    /// Records that a directory is listed now. If it was listed ahead of a program that asks for metadata,
+    /// that of its files is requested at once, rather than at the program's next step.
     func noteListing(of directory: InodeNumber) {
         let now = clock.uptime
         guard detector.withLock({ $0.expectsLooks(in: directory, at: now) }), !gate.isPaused,
@@ -136,7 +136,7 @@ struct TreeWalks: Sendable {
     /// Requests the metadata of the files in directories, as far as these are listed and there is room.
     private func fetchMetadata(of directories: [InodeNumber]) throws(Blocked) {
         for next in directories {
-            guard looks.hasRoom else { return }
+            guard looks.room > 0 else { return }
             let unseen = try store.read { database -> [InodeNumber]? in
                 guard try database.inode(next)?.isListed == true else { return nil }
                 return try database.unseen(in: next, after: 0, among: Self.namesMax)

@@ -57,7 +57,7 @@ struct AnswerLedger {
             inodes[Self.slot(inode)].contentChanged = now
         case .attributes(let inode): inodes[Self.slot(inode)].changed = now
         }
-        // An answer that is on its way is recorded later, and finds this change.
+        // An answer that is sent and not recorded yet finds this change later.
         return answered.contains(item.lane)
     }
 
@@ -78,7 +78,7 @@ struct AnswerLedger {
                 inodes[Self.slot(inode)].answered = time
             }
         }
-        return begin == now ? [] : items.filter { isChanged($0, since: begin) }
+        return begin == now ? [] : items.compactMap { changedPart(of: $0, since: begin) }
     }
 
     /// Whether the kernel may still be entering an answer about an item into its caches.
@@ -91,14 +91,20 @@ struct AnswerLedger {
         return slot.answered.map { time - $0 < Self.entryMax } ?? false
     }
 
-    private func isChanged(_ item: Item, since begin: Moment) -> Bool {
+    /// Returns the part of an answer's item to be invalidated after changes; nil if it has not changed.
+    private func changedPart(of item: Item, since begin: Moment) -> Item? {
         switch item {
         case .name(_, let parent):
             // A change of the whole directory concerns its names too.
-            names[Self.slot(parent)].changed > begin
+            let isChanged =
+                names[Self.slot(parent)].changed > begin
                 || inodes[Self.slot(parent)].contentChanged > begin
-        case .inode(let inode): inodes[Self.slot(inode)].contentChanged > begin
-        case .attributes(let inode): inodes[Self.slot(inode)].changed > begin
+            return isChanged ? item : nil
+        case .inode(let inode): return inodes[Self.slot(inode)].contentChanged > begin ? item : nil
+        case .attributes(let inode):
+            // The kernel may have read bytes since it has the answer, before the inode was known here.
+            if inodes[Self.slot(inode)].contentChanged > begin { return .inode(inode) }
+            return inodes[Self.slot(inode)].changed > begin ? item : nil
         }
     }
 

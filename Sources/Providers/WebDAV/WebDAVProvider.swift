@@ -48,7 +48,8 @@ package struct WebDAVProvider: Provider {
         traits = ProviderTraits(
             name: server.name, keepsMode: server.keepsProperties,
             keepsSymlinks: server.keepsProperties,
-            modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 64, queriesMax: 32,
+            modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 64,
+            queriesMax: 32,
             storesAttributesAtOnce: false,
             extendedAttributes: server.keepsProperties ? WebDAVAttributes.room : nil)
     }

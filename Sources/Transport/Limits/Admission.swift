@@ -108,7 +108,7 @@ struct Admission<Request: Hashable> {
         waiting[request] = name
         hosts[name, default: Host(bounds, queries: queryBounds, now: now)].queues[lane.rawValue]
             .requests.append(request)
-        return start(name)
+        return start(name, at: now)
     }
 
     mutating func withdraw(_ request: Request) {
@@ -133,7 +133,7 @@ struct Admission<Request: Hashable> {
         } else if isTimeout {
             hosts[name]?[lane].noteTimeout(at: now)
         }
-        let started = start(name)
+        let started = start(name, at: now)
         if hosts.count > Self.hostsKept { hosts = hosts.filter { !$0.value.isIdle } }
         return started
     }
@@ -155,22 +155,24 @@ struct Admission<Request: Hashable> {
                 hosts[name]?.queues[lane.rawValue].slow = slow[name]?[lane] ?? 0
             }
             hosts[name]?.adjust(at: now)
-            started += start(name)
+            started += start(name, at: now)
         }
         return started
     }
 
     func limit(of host: String, lane: Lane = .metadata) -> Int? { hosts[host]?[lane].current }
 
-    private mutating func start(_ name: String) -> [Request] {
+    private mutating func start(_ name: String, at now: Duration) -> [Request] {
         guard var host = hosts.removeValue(forKey: name) else { return [] }
         var started: [Request] = []
-        for lane in Lane.allCases { start(lane, of: &host, &started) }
+        for lane in Lane.allCases { start(lane, of: &host, at: now, &started) }
         hosts[name] = host
         return started
     }
 
-    private mutating func start(_ lane: Lane, of host: inout Host, _ started: inout [Request]) {
+    private mutating func start(
+        _ lane: Lane, of host: inout Host, at now: Duration, _ started: inout [Request]
+    ) {
         var queue = host.queues[lane.rawValue]
         let others = host.active(with: lane) - queue.active
         let limit = host[lane].current
@@ -187,7 +189,7 @@ struct Admission<Request: Hashable> {
                 let (active, moving) = (others + queue.active, queue.active - queue.slow)
                 let hasRoom = moving < limit && active < room
                 guard hasRoom || moving < own && active < Self.excessMax * bounds.max else {
-                    host[lane].noteWaiting()
+                    host[lane].noteWaiting(at: now)
                     break
                 }
                 waiting[request] = nil

@@ -8,7 +8,7 @@
 /// the bottleneck.
 ///
 /// While the limit doubles, the times of single requests may show sooner than a window that the host
-/// takes more: twice as many that take hardly longer are a higher throughput.
+/// takes more: twice as many that are answered in hardly more time are a higher throughput.
 package struct HostLimit: Sendable {
     package struct Bounds: Hashable, Sendable {
         package var start: Int
@@ -53,7 +53,7 @@ package struct HostLimit: Sendable {
     static let gainMin = 1.1
     static let doublingGainMin = 1.25
 
-    /// The requests since a step that began after it and were answered.
+    /// The answered requests that were sent after the last step.
     private struct Round {
         let start: Duration
         var answers = 0
@@ -71,6 +71,7 @@ package struct HostLimit: Sendable {
         var start: Duration
         var work: UInt64 = 0
         var answers = 0
+        /// Whether requests have waited for a place.
         var isWaitedFor = false
     }
 
@@ -104,8 +105,10 @@ package struct HostLimit: Sendable {
         round = Round(start: now)
     }
 
-    mutating func noteWaiting() {
-        window.isWaitedFor = true
+    mutating func noteWaiting(at now: Duration) {
+        guard !window.isWaitedFor else { return }
+        // Before, the host may have been idle.
+        window = Window(start: now, isWaitedFor: true)
     }
 
     mutating func noteBytes(_ bytes: UInt64) {
@@ -122,15 +125,19 @@ package struct HostLimit: Sendable {
         stepEarly(at: now)
     }
 
-    /// Doubles the limit if half of a round took hardly longer than the quickest one.
+    /// Doubles the limit if half of a round was answered, and took hardly longer than the quickest one.
+    ///
+    /// Places whose requests are not answered show nothing: those of the others must have filled a
+    /// quarter of all.
     private mutating func stepEarly(at now: Duration) {
-        guard window.isWaitedFor, round.answers * 2 >= current else { return }
+        guard window.isWaitedFor, round.answers * 2 >= current,
+            round.time * 4 >= (now - round.start) * current
+        else { return }
         let time = round.time / round.answers
         let least = min(quickest ?? time, time)
         quickest = least
         guard time > .zero, time * Self.doublingGainMin <= least * 2 else { return }
-        // So many are in flight all the time.
-        rate = Double(window.work) / Double(window.answers) * Double(current) / (time / .seconds(1))
+        rate = Double(window.work) / (max(now - window.start, time) / .seconds(1))
         window = Window(start: now)
         step(at: now)
     }
@@ -152,7 +159,11 @@ package struct HostLimit: Sendable {
     mutating func adjust(at now: Duration) {
         let time = now - window.start
         guard time >= bounds.pace.windowMin else { return }
-        guard window.isWaitedFor else { return window = Window(start: now) }
+        guard window.isWaitedFor else {
+            window = Window(start: now)
+            round = Round(start: now)
+            return
+        }
         guard
             window.answers >= current
                 || window.work >= UInt64(current) * 16 * Self.bytesPerAnswer
