@@ -42,7 +42,8 @@ struct WalkDetectorTests {
         #expect(counts.dropFirst(4).allSatisfy { $0 == 1 }, "as many as are read")
     }
 
-    @Test mutating func `metadata is expected in directories ahead of a program that asks for it`() {
+    @Test mutating func `metadata is expected in directories ahead of a program that asks for it`()
+    {
         for number in Int64(1)...3 { _ = read(number) }
         #expect(!detector.expectsLooks(in: Self.directory(4), at: .zero), "it asks for none")
         detector.noteLook(below: Self.root)
