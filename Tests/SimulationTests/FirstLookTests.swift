@@ -70,7 +70,7 @@ struct FirstLookTests {
 
     @Test func `at one file does not affect the others, nor does a listing`() throws {
         try Self.run { it in
-            _ = try await it.look(at: "file 1000")
+            _ = try await it.look(at: "file 1001")
             try await it.wait(.seconds(5))
             let entries = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.entries(of: .root, after: 0, limit: .max)
@@ -80,6 +80,18 @@ struct FirstLookTests {
                 entries.allSatisfy {
                     $0.attributes.isProvisional == $0.attributes.isKindProvisional
                 })
+        }
+    }
+
+    @Test func `at the first file of a directory also fetches that of some others`() throws {
+        try Self.run { it in
+            _ = try await it.look(at: "file 1000")
+            try await it.wait(.seconds(5))
+            let entries = try await it.engine.retrying { () throws(Blocked) in
+                try it.engine.entries(of: .root, after: 0, limit: .max)
+            }
+            #expect(entries.prefix(9).allSatisfy { !$0.attributes.isProvisional })
+            #expect(entries.dropFirst(9).allSatisfy { $0.attributes.isProvisional })
         }
     }
 
