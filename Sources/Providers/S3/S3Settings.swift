@@ -27,7 +27,7 @@ struct S3Settings: Hashable, Sendable {
         /// S3: 10,000.
         var partsMax: UInt64 = 10_000
         /// Parts of one file that are hashed, wait for their turn or are being sent.
-        var partsAtOnce = 8
+        var partsAtOnce = 16
         /// Larger copies are made in parts. S3: at most 5 GiB.
         var copyBytesMax: UInt64 = 5 << 30
         var copyPartBytes: UInt64 = 512 << 20
