@@ -58,7 +58,7 @@ class Session:
         return self.mount.cpu_seconds(), counts["requests"], counts["bytes_down"]
 
     def claim_memory(self):
-        """Makes room for a large file in the cache, and for its pages in the mount."""
+        """Claims memory for the pages of a large file in the mount and in its cache, and as many in reserve."""
         claim_memory(self.bench.path("native"), 3 * self.sizes.large)
 
     def settle(self):

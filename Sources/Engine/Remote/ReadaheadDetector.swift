@@ -56,8 +56,8 @@ struct ReadaheadDetector {
         return walk.count
     }
 
-    /// Records that not all names were read ahead that ``note(_:cookie:isOfWalk:at:)`` has returned: the
-    /// next step returns them again.
+    /// Records that not all names were read ahead that ``note(_:cookie:isFirst:isOfWalk:at:)`` has
+    /// returned: the next step returns them again.
     mutating func noteNoRoom(in directory: InodeNumber) {
         guard let walk = walks[directory] else { return }
         walks[directory]?.end = walk.cookie

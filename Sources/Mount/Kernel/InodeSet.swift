@@ -1,6 +1,7 @@
 import Engine
 
-/// A set of inodes, with a bit for each: they are numbered in the order of their creation.
+/// A set of inodes, with a bit for each: they are numbered in the order of their creation. In pages, as the
+/// numbers of those in use are high in a mount that has had many.
 struct InodeSet: ExpressibleByArrayLiteral {
     private static let bitsPerWord = UInt64(UInt64.bitWidth)
     private static let wordsPerPage: UInt64 = 64

@@ -105,6 +105,7 @@ package struct HostLimit: Sendable {
         round = Round(start: now)
     }
 
+    /// Records that a request waits for a place.
     mutating func noteWaiting(at now: Duration) {
         guard !window.isWaitedFor else { return }
         // Before, the host may have been idle.
