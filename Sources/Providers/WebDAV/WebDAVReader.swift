@@ -279,8 +279,8 @@ final class RangeReceiver: HTTPBodySink {
         switch response.status {
         case 206:
             content = headers["Content-Range"].flatMap(ContentRange.init)
-            guard let content, content.range == range else {
-                throw .refused(.corrupt, "the server sent another range than requested")
+            guard content != nil else {
+                throw .refused(.corrupt, "the server does not say which range it sent")
             }
         case 200: content = nil
         default: throw .refused(.corrupt, "the server answered \(response.status) to a GET")
@@ -293,6 +293,10 @@ final class RangeReceiver: HTTPBodySink {
         state.isVouched = !version.isWeak && WebDAVVersion.etag(in: etag) != nil
         guard version.canBe(etag) else {
             throw .refused(.changed, "it is version \(version.etag ?? "unknown") now")
+        }
+        // A shorter version has a shorter range.
+        if let content, content.range != range {
+            throw .refused(.corrupt, "the server sent another range than requested")
         }
         if let size, size < range.upperBound {
             throw .refused(.corrupt, "it has only \(size) bytes")

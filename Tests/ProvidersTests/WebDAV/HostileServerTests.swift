@@ -361,6 +361,12 @@ import Transport
                     "206 Partial Content", ["ETag: \"2\"", "Content-Range: bytes 2-4/10"], "234"),
                 .changed
             ),
+            (
+                // A shorter version.
+                Self.answer(
+                    "206 Partial Content", ["ETag: \"2\"", "Content-Range: bytes 2-3/4"], "23"),
+                .changed
+            ),
             (Self.answer("200 OK", ["ETag: \"2\""], whole), .changed),
             (Self.answer("200 OK", ["ETag: \"1\""], "012"), .corrupt),
             (Self.answer("200 OK", ["ETag: \"1\"", "Content-Encoding: gzip"], whole), .corrupt),
