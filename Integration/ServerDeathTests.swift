@@ -37,7 +37,8 @@ extension MountedTests {
                 try Relay.with(store.port) { relay in
                     let source = store.source("p", port: relay.port)
                     try MountedFolder.with(options(source, store.environment)) { folder in
-                        relay.hold(.toServer, after: Self.size / 2)
+                        // The first of the parts that are sent side by side have arrived.
+                        relay.hold(.toServer, after: Self.size / 4 * 3)
                         try Files.write(Self.bytes, to: folder.local("movie"))
                         #expect(relay.waitForHold())
                         try store.kill()
