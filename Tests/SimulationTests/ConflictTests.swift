@@ -57,6 +57,69 @@ struct ConflictTests {
         }
     }
 
+    /// Goal: a program that opens a file for writing by a name that the kernel still has from before the
+    /// conflict gets the version that has the name now. The kernel looks a name up again if the opening is
+    /// refused so, and then opens what it finds, also if that is the same file.
+    @Test func `a file with a conflict name is refused once to a program that would write it`()
+        throws
+    {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key("a"), [0])
+        } _: { it in
+            _ = try await it.read("a")
+            let ours = try await it.find("a")
+            it.remote.refuse(.busy, attempts: "write ")
+            try await it.write("a", [1, 1])
+            try it.remote.otherClientWrites(Scenario.key("a"), [2, 2, 2])
+            try await it.refresh()
+            try await it.wait(.seconds(10))
+            #expect(try await it.find("a") != ours)
+            let refusal = await #expect(throws: EngineError.self) { try await it.open(ours) }
+            #expect(refusal?.kind == .changedRemotely)
+            try await it.open(ours)
+            it.engine.release(ours, access: .write)
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+        }
+    }
+
+    /// Goal: a program that removes or replaces by its name a file that it has open for writing affects no
+    /// version that it has not seen.
+    @Test(arguments: ["created", "created in place of a moved one", "moved"])
+    func `a file keeps its name as long as it is open for writing`(what: String) throws {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key(what == "moved" ? "b" : "a"), [0])
+        } _: { it in
+            let names = try await it.names(in: "")
+            for name in names { _ = try await it.read(name) }
+            it.remote.setReachable(false)
+            switch what {
+            case "moved": try await it.rename("b", to: "a")
+            case "created":
+                try await it.unlink("a")
+                try await it.write("a", [1])
+            default:
+                try await it.rename("a", to: "c")
+                try await it.write("c", [3])
+                try await it.write("a", [1])
+            }
+            let ours = try await it.find("a")
+            try await it.open(ours)
+            try it.remote.otherClientWrites(Scenario.key("a"), [2, 2, 2])
+            it.remote.setReachable(true)
+            try await it.refresh()
+            try await it.wait(.seconds(20))
+            #expect(try await it.find("a") == ours)
+            it.engine.release(ours, access: .write)
+            #expect(try await it.rest())
+            #expect(try await it.find("a") != ours)
+            #expect(it.remoteBytes("a") == [2, 2, 2])
+            let conflict = try #require(it.remotePaths.first { $0.hasPrefix("a (conflict") })
+            #expect(it.remoteBytes(conflict) == [what == "moved" ? 0 : 1])
+            if what.contains("place") { #expect(it.remoteBytes("c") == [3]) }
+        }
+    }
+
     /// Goal: only undamaged bytes show that two versions differ.
     @Test func `a damaged reply causes no conflict of equal versions`() throws {
         try Scenario.run { it in

@@ -80,6 +80,8 @@ struct LostBaseTests {
     @Test func `is sent once its missing bytes are written`() throws {
         try Self.run { it, conflict in
             let inode = try await it.find(conflict)
+            // As the kernel does, whose first opening for writing is refused.
+            await #expect(throws: EngineError.self) { try await it.open(inode) }
             try await it.open(inode)
             try await it.write(Array(Self.base[(1 << 20)...]), at: 1 << 20, of: inode)
             it.engine.release(inode, access: .write)

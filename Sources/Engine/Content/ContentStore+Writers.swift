@@ -37,13 +37,15 @@ extension ContentStore {
     /// detected, and a remote change does not replace the inode while it is open.
     ///
     /// - Throws: `.changedRemotely` for an inode that lost its name to the remote meanwhile: the
-    ///   kernel then looks the name up again.
+    ///   kernel then looks the name up again. Once for a file with a conflict name, as it may have been
+    ///   opened by its former name.
     func markWriting(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
         guard !state.isMarkedWriting else { return }
         // After a kill, the time of the content file is the time of the last write.
         try storeTime(inode, state)
         try store.write { database in
-            guard try database.existingInode(inode).links > 0 else {
+            let isDisplaced = agenda.displaced.withLock { $0.remove(inode) != nil }
+            guard try database.existingInode(inode).links > 0, !isDisplaced else {
                 throw Blocked.failure(.changedRemotely, "open inode \(inode) for writing")
             }
             try database.markWriting(inode)

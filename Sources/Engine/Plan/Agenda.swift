@@ -53,6 +53,9 @@ final class Agenda: Sendable {
     /// The number of conflict names that each inode has been given since it last agreed with the
     /// remote.
     let conflictNames = Locked<[InodeNumber: Int]>([:])
+    /// The files that were given a conflict name since they last agreed with the remote, and that no
+    /// program has opened for writing since: it may still open one by its former name.
+    let displaced = Locked<Set<InodeNumber>>([])
     /// Notified when there may be a new action to start.
     let signal = Signal()
     /// Notified whenever the status may have changed.
@@ -207,6 +210,7 @@ final class Agenda: Sendable {
     func finish(_ inode: InodeNumber, _ outcome: Outcome) {
         if case .done = outcome {
             conflictNames.withLock { $0[inode] = nil }
+            displaced.withLock { _ = $0.remove(inode) }
         } else {
             do throws(Blocked) {
                 while try !store.write({ try isStored(outcome, of: inode, in: $0) }) {}

@@ -49,6 +49,16 @@ extension Database {
         if !isAside, let entrant = row.entrant { state.isPlaceWanted = entrant != inode }
         return state
     }
+
+    /// Returns the file that has the agreed name of an inode instead of it and is open for writing. Until
+    /// it is closed it keeps that name: the program may remove or replace by it what it has open.
+    func writer(inPlaceOf state: SyncState) throws -> InodeNumber? {
+        guard let synced = state.synced,
+            let dirent = try dirent(synced.name, in: synced.parent), dirent.inode != state.inode,
+            let holder = try inode(dirent.inode), holder.kind == .file, holder.isWriting
+        else { return nil }
+        return holder.id
+    }
 }
 
 /// The rows of an inode, and the inodes that have or want its names, from a single statement:

@@ -5,7 +5,10 @@ extension Merge {
     mutating func applyLocally(_ operation: SyncOperation, _ state: SyncState) throws {
         switch operation {
         case .acceptRemote(let object):
-            try acceptRemote(object, state)
+            if state.local == nil || state.kind == .directory {
+                changes.awaited = try database.writer(inPlaceOf: state)
+            }
+            if changes.awaited == nil { try acceptRemote(object, state) }
         case .removeLocal, .createAnew:
             switch try applyRemoteDeletion(state.inode) {
             // The rest is left to another transaction.

@@ -45,6 +45,7 @@ extension Merge {
             dirent, to: name, in: dirent.parent, of: inode, as: .conflict, at: now)
         try markPending(inode.id)
         try database.noteConflict(inode.id, original: dirent.name, at: now)
+        context.agenda.displaced.withLock { _ = $0.insert(inode.id) }
         changes.cacheChanges += [
             .name(dirent.name, dirent.parent), .name(name, dirent.parent), .inode(dirent.parent),
         ]

@@ -99,7 +99,9 @@ struct Synchroniser: Sendable {
                     return outcome
                 }
             case .conflict(let object):
-                try await conflicts.resolve(state, object)
+                if let awaited = try await conflicts.resolve(state, object) {
+                    return .blocked(by: awaited)
+                }
             case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName,
                 .setAttributes, .delete:
                 if let outcome = try await perform(plan, state, readAt: commitCount) {

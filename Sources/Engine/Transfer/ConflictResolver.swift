@@ -10,13 +10,19 @@ struct ConflictResolver: Sendable {
     let schedule: DirectoriesInUse
     let merger: Merger
 
-    func resolve(_ state: SyncState, _ object: RemoteObject) async throws {
+    /// - Returns: The file open for writing that keeps the remote version from its name.
+    func resolve(_ state: SyncState, _ object: RemoteObject) async throws -> InodeNumber? {
         if state.kind == object.kind {
             do {
-                if try await isEqual(state, object) { return try adopt(object, state) }
+                if try await isEqual(state, object) {
+                    try adopt(object, state)
+                    return nil
+                }
             } catch let error as ProviderError {
                 switch error.kind {
-                case .changed, .missing, .wrongKind: return try await lookAgain(state, error)
+                case .changed, .missing, .wrongKind:
+                    try await lookAgain(state, error)
+                    return nil
                 default: throw error
                 }
             }
@@ -24,15 +30,17 @@ struct ConflictResolver: Sendable {
         if state.synced == nil,
             try store.read({ try merger.context.isOutOfNames(state.inode, in: $0) })
         {
-            return try await requireFreeName(state)
+            try await requireFreeName(state)
+            return nil
         }
-        try merger.merge(planning: state.inode) { merge in
+        return try merger.merge(planning: state.inode) { merge in
             let database = merge.database
             guard try database.syncState(of: state.inode) == state,
                 let dirent = try database.dirent(of: state.inode)
-            else { return }
+            else { return nil }
             let (parent, name) =
                 state.synced.map { ($0.parent, $0.name) } ?? (dirent.parent, dirent.name)
+            if let writer = try database.writer(inPlaceOf: state) { return writer }
             try database.removeSynced(state.inode)
             if dirent.parent == parent, dirent.name == name {
                 try merge.displace(dirent)
@@ -42,6 +50,7 @@ struct ConflictResolver: Sendable {
             try merge.restore(parent)
             try merge.install(object, in: parent)
             try database.markPending(state.inode, at: clock.wallTime)
+            return nil
         }
     }
 

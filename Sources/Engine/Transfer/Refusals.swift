@@ -97,17 +97,26 @@ struct Refusals: Sendable {
         let parentKey = (place.destination ?? place.key).parent ?? .root
         let parent = try await gate.statIfPresent(parentKey)
         if source == nil || parent == nil { try await gate.requireRoot(refusal) }
-        let (isLearned, hasNoName) = try merger.merge(planning: state.inode) { merge in
+        let (isLearned, hasNoName, isWriting) = try merger.merge(planning: state.inode) { merge in
             if parent?.kind != .directory, parentKey != .root {
                 try merge.observeGone([place.parent])
             } else {
                 try merge.note(source, destination, plan, state, place)
             }
             let isLearned = try merge.database.syncState(of: state.inode) != state
-            return (isLearned, try merge.context.isOutOfNames(state.inode, in: merge.database))
+            let hasNoName = try merge.context.isOutOfNames(state.inode, in: merge.database)
+            let isWriting = try merge.database.inode(state.inode)?.isWriting == true
+            return (isLearned, hasNoName, isWriting)
         }
         guard isLearned else {
             if hasNoName, destination != nil { throw ConflictResolver.outOfNames(refusal.attempt) }
+            if isWriting, destination != nil {
+                throw ProviderError(
+                    .busy, attempt: refusal.attempt,
+                    reason:
+                        "the remote has another file of this name, and this one is being written",
+                    cause: refusal)
+            }
             // The same plan would be refused again at once.
             throw ProviderError(
                 .busy, attempt: refusal.attempt,
