@@ -108,7 +108,7 @@ struct ConflictTests {
             try it.remote.otherClientWrites(Scenario.key("a"), [2, 2, 2])
             it.remote.setReachable(true)
             try await it.refresh()
-            try await it.wait(.seconds(20))
+            try await it.wait(.seconds(5))
             #expect(try await it.find("a") == ours)
             it.engine.release(ours, access: .write)
             #expect(try await it.rest())
@@ -117,6 +117,52 @@ struct ConflictTests {
             let conflict = try #require(it.remotePaths.first { $0.hasPrefix("a (conflict") })
             #expect(it.remoteBytes(conflict) == [what == "moved" ? 0 : 1])
             if what.contains("place") { #expect(it.remoteBytes("c") == [3]) }
+        }
+    }
+
+    /// Goal: a log that is moved, and stays open, is sent.
+    @Test func `a moved file that stays open for writing gets a conflict name in the end`() throws {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key("b"), [0])
+        } _: { it in
+            _ = try await it.read("b")
+            it.remote.setReachable(false)
+            try await it.rename("b", to: "a")
+            let ours = try await it.find("a")
+            try await it.open(ours)
+            try await it.write([1], at: 0, of: ours)
+            try it.remote.otherClientWrites(Scenario.key("a"), [2, 2, 2])
+            it.remote.setReachable(true)
+            try await it.wait(.seconds(200))
+            #expect(try await it.find("a") != ours)
+            let conflict = try #require(it.remotePaths.first { $0.hasPrefix("a (conflict") })
+            #expect(it.remoteBytes(conflict) == [1])
+            it.engine.release(ours, access: .write)
+            #expect(try await it.rest())
+        }
+    }
+
+    /// Goal: only the version waits for a writer that would take its place.
+    @Test func `a version that waits for a writer keeps no other one of a listing waiting`() throws
+    {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("d"))
+            try $0.otherClientWrites(Scenario.key("d/f"), [0])
+            try $0.otherClientWrites(Scenario.key("e"), [0])
+        } _: { it in
+            _ = try await it.read("d/f")
+            _ = try await it.read("e")
+            let file = try await it.find("d/f")
+            try await it.open(file)
+            try it.remote.otherClientDeletes(Scenario.key("d/f"))
+            try it.remote.otherClientDeletes(Scenario.key("d"))
+            try it.remote.otherClientWrites(Scenario.key("d"), [1])
+            try it.remote.otherClientWrites(Scenario.key("e"), [2, 2])
+            try await it.refresh()
+            #expect(try await it.read("e") == [2, 2])
+            it.engine.release(file, access: .write)
+            #expect(try await it.rest())
+            #expect(try await it.read("d") == [1])
         }
     }
 

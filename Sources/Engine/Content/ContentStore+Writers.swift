@@ -43,12 +43,16 @@ extension ContentStore {
         guard !state.isMarkedWriting else { return }
         // After a kill, the time of the content file is the time of the last write.
         try storeTime(inode, state)
-        try store.write { database in
-            let isDisplaced = agenda.displaced.withLock { $0.remove(inode) != nil }
-            guard try database.existingInode(inode).links > 0, !isDisplaced else {
-                throw Blocked.failure(.changedRemotely, "open inode \(inode) for writing")
-            }
+        let isMarked = try store.write { database in
+            guard try database.existingInode(inode).links > 0,
+                !agenda.displaced.withLock({ $0.contains(inode) })
+            else { return false }
             try database.markWriting(inode)
+            return true
+        }
+        guard isMarked else {
+            agenda.displaced.withLock { _ = $0.remove(inode) }
+            throw .failure(.changedRemotely, "open inode \(inode) for writing")
         }
         state.isMarkedWriting = true
     }

@@ -184,7 +184,9 @@ extension Engine {
             defer {
                 local.kernelCache.announce([.name(name, parent), .attributes(parent)])
             }
-            try unlink(name, in: parent)
+            // Another client's file may have got the name meanwhile.
+            let holder = try store.read { try $0.dirent(name, in: parent)?.inode }
+            if holder == created.inode { try unlink(name, in: parent) }
             throw error
         }
         return created

@@ -54,7 +54,7 @@ final class Agenda: Sendable {
     /// remote.
     let conflictNames = Locked<[InodeNumber: Int]>([:])
     /// The files that were given a conflict name since they last agreed with the remote, and that no
-    /// program has opened for writing since: it may still open one by its former name.
+    /// program has tried to open for writing since: the first one may do so by the former name.
     let displaced = Locked<Set<InodeNumber>>([])
     /// Notified when there may be a new action to start.
     let signal = Signal()
@@ -206,11 +206,16 @@ final class Agenda: Sendable {
         }
     }
 
+    /// Notes that an inode is no longer pending.
+    func forgetConflict(of inode: InodeNumber) {
+        conflictNames.withLock { $0[inode] = nil }
+        displaced.withLock { _ = $0.remove(inode) }
+    }
+
     /// Stores when a started inode is due again, and makes those due that wait for it.
     func finish(_ inode: InodeNumber, _ outcome: Outcome) {
         if case .done = outcome {
-            conflictNames.withLock { $0[inode] = nil }
-            displaced.withLock { _ = $0.remove(inode) }
+            forgetConflict(of: inode)
         } else {
             do throws(Blocked) {
                 while try !store.write({ try isStored(outcome, of: inode, in: $0) }) {}

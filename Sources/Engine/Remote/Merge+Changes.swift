@@ -5,10 +5,11 @@ extension Merge {
     mutating func applyLocally(_ operation: SyncOperation, _ state: SyncState) throws {
         switch operation {
         case .acceptRemote(let object):
-            if state.local == nil || state.kind == .directory {
-                changes.awaited = try database.writer(inPlaceOf: state)
-            }
-            if changes.awaited == nil { try acceptRemote(object, state) }
+            let writer =
+                state.local == nil || state.kind == .directory
+                ? try database.writer(inPlaceOf: state) : nil
+            guard let writer else { return try acceptRemote(object, state) }
+            changes.awaited = writer
         case .removeLocal, .createAnew:
             switch try applyRemoteDeletion(state.inode) {
             // The rest is left to another transaction.

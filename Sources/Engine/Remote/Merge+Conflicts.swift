@@ -45,7 +45,7 @@ extension Merge {
             dirent, to: name, in: dirent.parent, of: inode, as: .conflict, at: now)
         try markPending(inode.id)
         try database.noteConflict(inode.id, original: dirent.name, at: now)
-        context.agenda.displaced.withLock { _ = $0.insert(inode.id) }
+        if inode.kind == .file { context.agenda.displaced.withLock { _ = $0.insert(inode.id) } }
         changes.cacheChanges += [
             .name(dirent.name, dirent.parent), .name(name, dirent.parent), .inode(dirent.parent),
         ]
@@ -85,5 +85,16 @@ extension Merge.Context {
     func isOutOfNames(_ inode: InodeNumber, in database: Database) throws -> Bool {
         let count = agenda.conflictNames.withLock { $0[inode] ?? 0 }
         return try count >= Merge.conflictNamesMax && database.conflictOriginal(of: inode) != nil
+    }
+
+    /// With the delays between them, half a minute.
+    private static var writerAttemptsMax: Int { 5 }
+
+    /// Whether a moved file keeps its name as it is open for writing: the program may remove or replace
+    /// it by this name. One that stays open for longer, such as a log, gets a conflict name, so that it is
+    /// sent.
+    func isLeftToWriter(_ inode: InodeNumber, in database: Database) throws -> Bool {
+        guard try database.inode(inode)?.isWriting == true else { return false }
+        return try database.pending(inode)?.attempts ?? 0 < Self.writerAttemptsMax
     }
 }

@@ -14,9 +14,7 @@ extension Merge {
             let plan = Planner.plan(state)
             guard plan == .removeLocal || plan == .forget else { continue }
             try applyLocally(plan, state)
-            if try !database.isPending(other) {
-                context.agenda.conflictNames.withLock { $0[other] = nil }
-            }
+            if try !database.isPending(other) { context.agenda.forgetConflict(of: other) }
         }
     }
 

@@ -73,8 +73,7 @@ extension Merge {
             guard let dirent = try dirent(of: state.inode, at: place),
                 try !hasNamesake(place.name, in: place.parent, except: state.inode),
                 try !context.isOutOfNames(state.inode, in: database),
-                // A program that writes it may remove or replace it by this name.
-                try database.inode(state.inode)?.isWriting == false
+                try !context.isLeftToWriter(state.inode, in: database)
             else { break }
             try displace(dirent)
             try install(destination, in: place.parent)

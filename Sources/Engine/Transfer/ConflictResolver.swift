@@ -12,6 +12,7 @@ struct ConflictResolver: Sendable {
 
     /// - Returns: The file open for writing that keeps the remote version from its name.
     func resolve(_ state: SyncState, _ object: RemoteObject) async throws -> InodeNumber? {
+        if let writer = try store.read({ try $0.writer(inPlaceOf: state) }) { return writer }
         if state.kind == object.kind {
             do {
                 if try await isEqual(state, object) {
