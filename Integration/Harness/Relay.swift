@@ -19,8 +19,8 @@ final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutab
     private var limits: [Direction: Int] = [:]
     private var methods: [String: Int] = [:]
     private var awaited: (method: String, direction: Direction)?
-    /// The server's ends of connections whose next answer is held back.
-    private var awaitedAnswers: Set<Int32> = []
+    /// The methods of requests whose answers are held back, by the server's ends of their connections.
+    private var awaitedAnswers: [Int32: String] = [:]
     private var isHolding = false
     private var cuts = 0
 
@@ -85,7 +85,7 @@ final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutab
     private func endHold() {
         limits = [:]
         awaited = nil
-        awaitedAnswers = []
+        awaitedAnswers = [:]
         isHolding = false
         condition.broadcast()
     }
@@ -154,6 +154,7 @@ final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutab
             }
             if sent < count { break }
         }
+        awaitAgain(server: direction == .toServer ? sink : source)
         // The end of one direction ends the other.
         shutdown(source, Int32(SHUT_RDWR))
         shutdown(sink, Int32(SHUT_RDWR))
@@ -165,12 +166,21 @@ final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutab
         _ bytes: ArraySlice<UInt8>, _ direction: Direction, server: Int32
     ) -> Bool {
         condition.withLock {
-            if direction == .fromServer { return awaitedAnswers.remove(server) != nil }
+            if direction == .fromServer { return awaitedAnswers.removeValue(forKey: server) != nil }
             if let method = Self.method(bytes) { methods[method, default: 0] += 1 }
             guard let awaited, bytes.starts(with: "\(awaited.method) ".utf8) else { return false }
             self.awaited = nil
-            if awaited.direction == .fromServer { awaitedAnswers.insert(server) }
+            if awaited.direction == .fromServer { awaitedAnswers[server] = awaited.method }
             return awaited.direction == .toServer
+        }
+    }
+
+    /// Waits for the next request instead, if a connection ends without the answer that is to be held
+    /// back: the server has closed it as idle at this moment, and the client sends its request again.
+    private func awaitAgain(server: Int32) {
+        condition.withLock {
+            guard let method = awaitedAnswers.removeValue(forKey: server) else { return }
+            awaited = (method, .fromServer)
         }
     }
 
