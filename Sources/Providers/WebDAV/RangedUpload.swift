@@ -2,29 +2,31 @@ import Engine
 import ProviderSupport
 import Transport
 
-/// Ranges sent to a temporary name by PUT with `Content-Range` (RFC 9110, 14.5), then a MOVE. The ranges
-/// are written in place, so that an upload continues after a lost connection or a restart.
+/// Ranges sent side by side to a temporary name by PUT with `Content-Range` (RFC 9110, 14.5), then a MOVE.
+/// The ranges are written in place, so that an upload continues after a lost connection or a restart.
 struct RangedUpload: WebDAVStrategy {
     let staging: WebDAVStaging
+    /// The bytes of one PUT; proxies have limits of 100 MB and more.
+    let rangeBytes: UInt64
 
-    /// The most that one PUT sends: Apache accepts 1 GiB by default, some proxies 100 MB, headers included.
-    private static let rangeBytesMax: UInt64 = 95 << 20
-    /// The unit of continuation, since a crash of the server may damage the end of a file.
+    private static let rangesAtOnce = 8
+    /// The unit of continuation within a range.
     private static let blockBytes: UInt64 = 1 << 20
 
     private var sender: WebDAVSender { staging.sender }
+    private var client: WebDAVClient { sender.lookup.client }
 
     /// A failure leaves the bytes that have arrived for the next try.
     func store(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
         try await sender.expectBase(of: upload)
-        var (staged, offset) = try await start(upload)
+        var (staged, missing) = try await start(upload)
         do throws(ProviderError) {
             let stored = try await sender.putDistinct(upload, at: staged, []) {
                 _ async throws(ProviderError) in
-                let answer = try await putRanges(upload, at: staged, from: offset)
+                try await send(missing, of: upload, to: staged)
                 // Another version tag takes another write.
-                offset = Self.continuation(after: upload.size)
-                return answer
+                missing = ranges(of: upload).suffix(1)
+                return nil
             }
             return try await staging.publish(staged, stored, upload)
         } catch {
@@ -35,59 +37,115 @@ struct RangedUpload: WebDAVStrategy {
 
     /// Continues the upload that the session kept, or starts a new one.
     ///
-    /// - Returns: The staged file, and the offset of the first byte to send.
+    /// - Returns: The staged file, and the ranges that it lacks.
     private func start(
         _ upload: WebDAVUpload
-    ) async throws(ProviderError) -> (staged: ObjectKey, offset: UInt64) {
+    ) async throws(ProviderError) -> (staged: ObjectKey, missing: [Range<UInt64>]) {
         if let token = upload.session.token {
             if let staged = staging.file(token, of: upload.key),
                 let entry = try await sender.lookup.entry(at: staged), !entry.isCollection,
                 let size = entry.size, size <= upload.size
             {
-                return (staged, Self.continuation(after: size))
+                return (staged, try await missing(of: upload, at: staged, size: size))
             }
             try? await staging.abandon(token, of: upload.key)
         }
         let staged = try staging.start(upload)
         // The file has to exist: if such a PUT is interrupted, Apache removes a file that it created.
-        let answer = try await sender.lookup.client.send(
-            .put, sender.lookup.client.address.url(staged), headers: [("If-None-Match", "*")],
-            body: .bytes([]))
+        let answer = try await client.send(
+            .put, client.address.url(staged), headers: [("If-None-Match", "*")], body: .bytes([]))
         guard answer.isSuccess else { throw await sender.refusal(answer, of: upload) }
-        return (staged, 0)
+        return (staged, ranges(of: upload))
     }
 
-    /// Returns the offset to continue at; at least one byte is sent again.
-    private static func continuation(after arrived: UInt64) -> UInt64 {
-        max(arrived / blockBytes, 1) * blockBytes - blockBytes
+    private func ranges(of upload: WebDAVUpload) -> [Range<UInt64>] {
+        stride(from: 0, to: upload.size, by: Int(rangeBytes)).map { start in
+            start..<min(start + rangeBytes, upload.size)
+        }
     }
 
-    /// Sends the bytes from an offset on.
+    // MARK: Continuing
+
+    /// Finds the ranges that a staged file lacks by reading it back: ranges arrive side by side, and a
+    /// server that loses power may have stored any of them, so that the size of its file proves nothing.
     ///
-    /// - Returns: The answer to the last request.
+    /// - Parameter size: The size of the staged file.
+    private func missing(
+        of upload: WebDAVUpload, at staged: ObjectKey, size: UInt64
+    ) async throws(ProviderError) -> [Range<UInt64>] {
+        var missing: [Range<UInt64>] = []
+        try await concurrently(ranges(of: upload), atMost: Self.rangesAtOnce) {
+            range async throws(ProviderError) in
+            let present = range.clamped(to: 0..<size)
+            if present.isEmpty { return range }
+            let count = try await arrived(present, of: upload, at: staged)
+            // A range ends between two blocks only at the end of the file.
+            if count == range.count { return range.upperBound..<range.upperBound }
+            return range.lowerBound + count / Self.blockBytes * Self.blockBytes..<range.upperBound
+        } result: { range in
+            if !range.isEmpty { missing.append(range) }
+        }
+        return missing.sorted { $0.lowerBound < $1.lowerBound }
+    }
+
+    /// Returns the number of bytes from the start of a range that the staged file has.
+    private func arrived(
+        _ range: Range<UInt64>, of upload: WebDAVUpload, at staged: ObjectKey
+    ) async throws(ProviderError) -> UInt64 {
+        let comparison = RangeComparison(range, of: upload.source)
+        let response: HTTPResponse
+        do throws(TransportError) {
+            response = try await client.send(
+                .get, client.address.url(staged),
+                headers: [("Range", "bytes=\(range.text)")],
+                answerBytes: UInt64(range.count), into: comparison)
+        } catch {
+            guard error.kind == .sink else { throw ProviderError(error, invalid: .corrupt) }
+            if let failure = comparison.failure {
+                throw ProviderError(
+                    .source, "the bytes cannot be read: \(failure)", cause: failure)
+            }
+            return comparison.count
+        }
+        // A file that is gone, or shorter by now, lacks the range.
+        guard (200..<300).contains(response.status) || [404, 416].contains(response.status) else {
+            throw client.answer(response, []).failure
+        }
+        return comparison.count
+    }
+
+    // MARK: Sending
+
     /// - Throws: `.corrupt` if the staged file is gone: its missing bytes would become zeros.
-    private func putRanges(
-        _ upload: WebDAVUpload, at staged: ObjectKey, from start: UInt64
-    ) async throws(ProviderError) -> WebDAVAnswer {
-        let session = upload.session
-        let size = upload.size
-        var offset = start
-        while true {
-            let (first, end) = (offset, min(offset + Self.rangeBytesMax, size))
-            session.noteSent(first)
-            let answer = try await sender.lookup.client.send(
-                .put, sender.lookup.client.address.url(staged),
+    private func send(
+        _ missing: [Range<UInt64>], of upload: WebDAVUpload, to staged: ObjectKey
+    ) async throws(ProviderError) {
+        let arrived = missing.reduce(upload.size) { $0 - UInt64($1.count) }
+        let progress = PartsProgress(upload.session, already: arrived)
+        try await concurrently(missing, atMost: Self.rangesAtOnce) {
+            range async throws(ProviderError) in
+            let answer = try await client.send(
+                .put, client.address.url(staged),
                 headers: [
-                    ("Content-Range", "bytes \(first)-\(end - 1)/\(size)"), ("If-Match", "*"),
+                    ("Content-Range", "bytes \(range.text)/\(upload.size)"), ("If-Match", "*"),
                     ("Content-Type", "application/octet-stream"),
                 ],
-                body: HTTPBody(upload.source, first..<end), awaitsApproval: first == start,
-                onProgress: { sent, _ in session.noteSent(min(first + sent, end)) })
+                body: HTTPBody(upload.source, range),
+                // One refusal is answered before many bytes are sent in vain.
+                awaitsApproval: range == missing.first,
+                onProgress: { sent, _ in
+                    progress.note(part: range.lowerBound, min(sent, UInt64(range.count)))
+                })
             if answer.status == 412 {
                 throw ProviderError(.corrupt, "the bytes that had arrived are gone")
             }
-            if !answer.isSuccess || end == size { return answer }
-            offset = end
+            guard answer.isSuccess else { throw await sender.refusal(answer, of: upload) }
+        } result: { _ in
         }
     }
+}
+
+extension Range<UInt64> {
+    /// `0-99`, RFC 9110, 14.1.2.
+    fileprivate var text: String { "\(lowerBound)-\(upperBound - 1)" }
 }

@@ -27,16 +27,17 @@ struct WebDAVSender: Sendable {
     /// Stores the bytes, and repeats that if the version tag is still that of the base version:
     /// servers that make tags from time and size do not change them within one tick of their clock.
     ///
-    /// - Parameter send: Sends the bytes under conditions.
+    /// - Parameter send: Sends the bytes under conditions. It returns the answer, or nil if it took several
+    ///   requests, none of which was refused.
     func putDistinct(
         _ upload: WebDAVUpload, at key: ObjectKey, _ conditions: WebDAVLookup.Headers,
-        _ send: (WebDAVLookup.Headers) async throws(ProviderError) -> WebDAVAnswer
+        _ send: (WebDAVLookup.Headers) async throws(ProviderError) -> WebDAVAnswer?
     ) async throws(ProviderError) -> WebDAVEntry {
         var pause = Duration.milliseconds(20)
         var conditions = conditions
         while true {
             let answer = try await send(conditions)
-            guard answer.isSuccess else { throw await refusal(answer, of: upload) }
+            if let answer, !answer.isSuccess { throw await refusal(answer, of: upload) }
             let entry = try await cleaningUp { () async throws(ProviderError) in
                 try await stored(upload, at: key, answer)
             }
