@@ -132,7 +132,8 @@ struct WebDAVWriter: Sendable {
         case .directly where size <= DirectUpload.bytesMax: return direct
         case .directly, .staged:
             return server.takesRanges && size > chunkBytes
-                ? RangedUpload(staging: staging, rangeBytes: chunkBytes) : StagedUpload(staging: staging)
+                ? RangedUpload(staging: staging, rangeBytes: chunkBytes)
+                : StagedUpload(staging: staging)
         }
     }
 
