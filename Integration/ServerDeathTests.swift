@@ -111,6 +111,8 @@ extension MountedTests {
                         let staged = "\(server.folder)/\(staging)"
                         var arrived = try Self.arrived(staged)
                         #expect(arrived >= Self.size / 4)
+                        // Ranges of 16 MiB are sent side by side.
+                        #expect(try Self.begun(staged) >= 2)
                         switch trouble {
                         case .none, .daemonDies: break
                         case .bytesAreGone:
@@ -264,6 +266,20 @@ extension MountedTests {
                     return end <= stored.count && stored[start..<end] == bytes[start..<end]
                 }
                 .count << 20
+        }
+
+        /// The number of ranges of which a staged file has some bytes and lacks others.
+        private static func begun(_ path: String) throws -> Int {
+            let stored = try Files.read(path)
+            let range = 16 << 20
+            return stride(from: 0, to: stored.count, by: range)
+                .filter { start in
+                    let end = min(start + range, size)
+                    return stored[start] == bytes[start] && stored.count > start + 1
+                        && stored[start + 1] == bytes[start + 1]
+                        && (stored.count < end || stored[end - 1] != bytes[end - 1])
+                }
+                .count
         }
 
         /// How many bytes the store has in parts of the one upload that it knows of.

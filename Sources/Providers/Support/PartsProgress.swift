@@ -4,7 +4,7 @@ import Synchronization
 /// Adds up the bytes sent of all parts of an upload, so that the reported sum never falls.
 package final class PartsProgress: Sendable {
     private struct State {
-        var already: UInt64
+        var sum: UInt64
         var parts: [UInt64: UInt64] = [:]
     }
 
@@ -14,15 +14,18 @@ package final class PartsProgress: Sendable {
     /// - Parameter already: The bytes of earlier calls.
     package init(_ session: any UploadSession, already: UInt64) {
         self.session = session
-        state = Mutex(State(already: already))
+        state = Mutex(State(sum: already))
         session.noteSent(already)
     }
 
     package func note(part number: UInt64, _ bytes: UInt64) {
         // Reported under the lock, so that two parts cannot overtake each other.
         state.withLock { state in
-            state.parts[number] = max(bytes, state.parts[number] ?? 0)
-            session.noteSent(state.parts.values.reduce(state.already, +))
+            let former = state.parts[number] ?? 0
+            guard bytes > former else { return }
+            state.parts[number] = bytes
+            state.sum += bytes - former
+            session.noteSent(state.sum)
         }
     }
 }

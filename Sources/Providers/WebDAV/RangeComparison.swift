@@ -23,7 +23,7 @@ final class RangeComparison: HTTPBodySink {
         self.source = source
     }
 
-    /// The bytes from the start of the range that are the same, except for some before a difference.
+    /// The bytes from the start of the range that are the same.
     var count: UInt64 { state.withLock(\.count) }
 
     /// The error that the source threw.
@@ -36,20 +36,24 @@ final class RangeComparison: HTTPBodySink {
         guard response.status == 206, content?.range == range else { throw Difference() }
         let offset = range.lowerBound + count
         guard UInt64(bytes.count) <= range.upperBound - offset else { throw Difference() }
+        let same: Int
         do {
-            guard try areSame(bytes, at: offset) else { throw Difference() }
+            same = try equalBytes(bytes, at: offset)
         } catch {
-            if !(error is Difference) { state.withLock { $0.failure = error } }
+            state.withLock { $0.failure = error }
             throw error
         }
-        state.withLock { $0.count += UInt64(bytes.count) }
+        state.withLock { $0.count += UInt64(same) }
+        guard same == bytes.count else { throw Difference() }
     }
 
-    private func areSame(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws -> Bool {
+    /// Returns the number of bytes before the first difference.
+    private func equalBytes(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws -> Int {
         try withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: 16) { buffer in
-            guard let read = buffer.baseAddress, let sent = bytes.baseAddress else { return true }
-            return try source.read(into: buffer, at: offset) == bytes.count
-                && memcmp(read, sent, bytes.count) == 0
+            let count = try source.read(into: buffer, at: offset)
+            guard let read = buffer.baseAddress, let sent = bytes.baseAddress else { return 0 }
+            if memcmp(read, sent, count) == 0 { return count }
+            return zip(buffer, bytes).prefix { $0 == $1 }.count
         }
     }
 }

@@ -6,6 +6,7 @@ import Transport
 /// The ranges are written in place, so that an upload continues after a lost connection or a restart.
 struct RangedUpload: WebDAVStrategy {
     let staging: WebDAVStaging
+    let storedRanges: StoredRanges
     /// The bytes of one PUT; proxies have limits of 100 MB and more.
     let rangeBytes: UInt64
 
@@ -19,34 +20,41 @@ struct RangedUpload: WebDAVStrategy {
     /// A failure leaves the bytes that have arrived for the next try.
     func store(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
         try await sender.expectBase(of: upload)
-        var (staged, missing) = try await start(upload)
+        var (staged, size) = try await start(upload)
+        var ranges = ranges(of: upload)
         do throws(ProviderError) {
             let stored = try await sender.putDistinct(upload, at: staged, []) {
                 _ async throws(ProviderError) in
-                try await send(missing, of: upload, to: staged)
+                try await send(ranges, of: upload, to: staged, ofSize: size)
                 // Another version tag takes another write.
-                missing = ranges(of: upload).suffix(1)
+                ranges = [(upload.size - 1) / Self.blockBytes * Self.blockBytes..<upload.size]
+                size = 0
                 return nil
             }
-            return try await staging.publish(staged, stored, upload)
+            let object = try await staging.publish(staged, stored, upload)
+            storedRanges.forget(staged)
+            return object
         } catch {
-            if upload.isOver(after: error) { await staging.abandon(staged, of: upload) }
+            if upload.isOver(after: error) {
+                storedRanges.forget(staged)
+                await staging.abandon(staged, of: upload)
+            }
             throw error
         }
     }
 
     /// Continues the upload that the session kept, or starts a new one.
     ///
-    /// - Returns: The staged file, and the ranges that it lacks.
+    /// - Returns: The staged file, and its size.
     private func start(
         _ upload: WebDAVUpload
-    ) async throws(ProviderError) -> (staged: ObjectKey, missing: [Range<UInt64>]) {
+    ) async throws(ProviderError) -> (staged: ObjectKey, size: UInt64) {
         if let token = upload.session.token {
             if let staged = staging.file(token, of: upload.key),
                 let entry = try await sender.lookup.entry(at: staged), !entry.isCollection,
                 let size = entry.size, size <= upload.size
             {
-                return (staged, try await missing(of: upload, at: staged, size: size))
+                return (staged, size)
             }
             try? await staging.abandon(token, of: upload.key)
         }
@@ -55,7 +63,7 @@ struct RangedUpload: WebDAVStrategy {
         let answer = try await client.send(
             .put, client.address.url(staged), headers: [("If-None-Match", "*")], body: .bytes([]))
         guard answer.isSuccess else { throw await sender.refusal(answer, of: upload) }
-        return (staged, ranges(of: upload))
+        return (staged, 0)
     }
 
     private func ranges(of upload: WebDAVUpload) -> [Range<UInt64>] {
@@ -64,40 +72,54 @@ struct RangedUpload: WebDAVStrategy {
         }
     }
 
-    // MARK: Continuing
-
-    /// Finds the ranges that a staged file lacks by reading it back: ranges arrive side by side, and a
-    /// server that loses power may have stored any of them, so that the size of its file proves nothing.
+    /// Sends the bytes of some ranges that a staged file lacks. Those beyond its end come first, so that
+    /// each try sends something new, however often it is interrupted.
     ///
-    /// - Parameter size: The size of the staged file.
-    private func missing(
-        of upload: WebDAVUpload, at staged: ObjectKey, size: UInt64
-    ) async throws(ProviderError) -> [Range<UInt64>] {
-        var missing: [Range<UInt64>] = []
-        try await concurrently(ranges(of: upload), atMost: Self.rangesAtOnce) {
+    /// Bytes below its end are read back: ranges arrive side by side, and a server that loses power
+    /// may have stored any of them, so that the size of its file proves nothing.
+    ///
+    /// - Throws: `.corrupt` if the staged file is gone: its missing bytes would become zeros.
+    private func send(
+        _ ranges: [Range<UInt64>], of upload: WebDAVUpload, to staged: ObjectKey,
+        ofSize size: UInt64
+    ) async throws(ProviderError) {
+        let others = ranges.reduce(upload.size) { $0 - UInt64($1.count) }
+        let progress = PartsProgress(upload.session, already: others)
+        let stored = storedRanges.begin(staged)
+        let ordered =
+            ranges.filter { $0.lowerBound >= size } + ranges.filter { $0.lowerBound < size }
+        // Refusals are answered before many bytes are sent in vain.
+        let first = Set(ordered.prefix(Self.rangesAtOnce))
+        try await concurrently(ordered, atMost: Self.rangesAtOnce) {
             range async throws(ProviderError) in
             let present = range.clamped(to: 0..<size)
-            if present.isEmpty { return range }
-            let count = try await arrived(present, of: upload, at: staged)
-            // A range ends between two blocks only at the end of the file.
-            if count == range.count { return range.upperBound..<range.upperBound }
-            return range.lowerBound + count / Self.blockBytes * Self.blockBytes..<range.upperBound
-        } result: { range in
-            if !range.isEmpty { missing.append(range) }
+            let isStored = present == range && stored.contains(range)
+            let count =
+                isStored ? UInt64(range.count) : try await arrived(present, of: upload, at: staged)
+            let isWhole = count == range.count
+            let kept = isWhole ? count : count / Self.blockBytes * Self.blockBytes
+            progress.note(part: range.lowerBound, kept)
+            if !isWhole {
+                try await put(
+                    range.dropFirst(Int(kept)), of: upload, to: staged,
+                    awaitsApproval: first.contains(range)
+                ) { progress.note(part: range.lowerBound, kept + $0) }
+            }
+            storedRanges.note(range, of: staged)
+        } result: { _ in
         }
-        return missing.sorted { $0.lowerBound < $1.lowerBound }
     }
 
     /// Returns the number of bytes from the start of a range that the staged file has.
     private func arrived(
         _ range: Range<UInt64>, of upload: WebDAVUpload, at staged: ObjectKey
     ) async throws(ProviderError) -> UInt64 {
+        if range.isEmpty { return 0 }
         let comparison = RangeComparison(range, of: upload.source)
         let response: HTTPResponse
         do throws(TransportError) {
             response = try await client.send(
-                .get, client.address.url(staged),
-                headers: [("Range", "bytes=\(range.text)")],
+                .get, client.address.url(staged), headers: [("Range", "bytes=\(range.text)")],
                 answerBytes: UInt64(range.count), into: comparison)
         } catch {
             guard error.kind == .sink else { throw ProviderError(error, invalid: .corrupt) }
@@ -108,40 +130,27 @@ struct RangedUpload: WebDAVStrategy {
             return comparison.count
         }
         // A file that is gone, or shorter by now, lacks the range.
-        guard (200..<300).contains(response.status) || [404, 416].contains(response.status) else {
-            throw client.answer(response, []).failure
-        }
+        guard (200..<300).contains(response.status) || [404, 410, 416].contains(response.status)
+        else { throw client.answer(response, []).failure }
         return comparison.count
     }
 
-    // MARK: Sending
-
-    /// - Throws: `.corrupt` if the staged file is gone: its missing bytes would become zeros.
-    private func send(
-        _ missing: [Range<UInt64>], of upload: WebDAVUpload, to staged: ObjectKey
+    private func put(
+        _ range: Range<UInt64>, of upload: WebDAVUpload, to staged: ObjectKey,
+        awaitsApproval: Bool, onProgress: @escaping @Sendable (_ sent: UInt64) -> Void
     ) async throws(ProviderError) {
-        let arrived = missing.reduce(upload.size) { $0 - UInt64($1.count) }
-        let progress = PartsProgress(upload.session, already: arrived)
-        try await concurrently(missing, atMost: Self.rangesAtOnce) {
-            range async throws(ProviderError) in
-            let answer = try await client.send(
-                .put, client.address.url(staged),
-                headers: [
-                    ("Content-Range", "bytes \(range.text)/\(upload.size)"), ("If-Match", "*"),
-                    ("Content-Type", "application/octet-stream"),
-                ],
-                body: HTTPBody(upload.source, range),
-                // One refusal is answered before many bytes are sent in vain.
-                awaitsApproval: range == missing.first,
-                onProgress: { sent, _ in
-                    progress.note(part: range.lowerBound, min(sent, UInt64(range.count)))
-                })
-            if answer.status == 412 {
-                throw ProviderError(.corrupt, "the bytes that had arrived are gone")
-            }
-            guard answer.isSuccess else { throw await sender.refusal(answer, of: upload) }
-        } result: { _ in
+        let answer = try await client.send(
+            .put, client.address.url(staged),
+            headers: [
+                ("Content-Range", "bytes \(range.text)/\(upload.size)"), ("If-Match", "*"),
+                ("Content-Type", "application/octet-stream"),
+            ],
+            body: HTTPBody(upload.source, range), awaitsApproval: awaitsApproval,
+            onProgress: { sent, _ in onProgress(min(sent, UInt64(range.count))) })
+        if answer.status == 412 {
+            throw ProviderError(.corrupt, "the bytes that had arrived are gone")
         }
+        guard answer.isSuccess else { throw await sender.refusal(answer, of: upload) }
     }
 }
 

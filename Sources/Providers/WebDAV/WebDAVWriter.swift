@@ -76,6 +76,7 @@ struct WebDAVWriter: Sendable {
     private let sender: WebDAVSender
     private let staging: WebDAVStaging
     private let direct: DirectUpload
+    private let storedRanges: StoredRanges
     /// Larger files are sent in chunks of this size, or in ranges, if the server accepts either.
     private let chunkBytes: UInt64
 
@@ -86,6 +87,7 @@ struct WebDAVWriter: Sendable {
         self.chunkBytes = chunkBytes
         staging = WebDAVStaging(sender: sender, locks: locks)
         direct = DirectUpload(sender: sender)
+        storedRanges = StoredRanges(clock: sender.lookup.clock)
     }
 
     func write(
@@ -120,6 +122,7 @@ struct WebDAVWriter: Sendable {
         if let token = WebDAVChunkToken(token) {
             try await chunked?.abandon(token, of: key)
         } else {
+            if let staged = staging.file(token, of: key) { storedRanges.forget(staged) }
             try await staging.abandon(token, of: key)
         }
     }
@@ -131,9 +134,11 @@ struct WebDAVWriter: Sendable {
             return ConditionalUpload(sender: sender)
         case .directly where size <= DirectUpload.bytesMax: return direct
         case .directly, .staged:
-            return server.takesRanges && size > chunkBytes
-                ? RangedUpload(staging: staging, rangeBytes: chunkBytes)
-                : StagedUpload(staging: staging)
+            guard server.takesRanges, size > chunkBytes else {
+                return StagedUpload(staging: staging)
+            }
+            return RangedUpload(
+                staging: staging, storedRanges: storedRanges, rangeBytes: chunkBytes)
         }
     }
 

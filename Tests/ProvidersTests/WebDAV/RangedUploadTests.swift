@@ -1,0 +1,102 @@
+import Engine
+import Testing
+import Transport
+
+@testable import ProviderWebDAV
+
+/// Goal: an interrupted upload in ranges continues with the bytes that the server does not have for sure.
+struct RangedUploadTests {
+    // MARK: Reading back
+
+    private static let sent = WebDAVBytes(bytes: (0..<100).map { UInt8($0) })
+    private static let range: Range<UInt64> = 20..<60
+
+    private static func answer(_ status: Int, _ contentRange: String? = nil) -> HTTPResponse {
+        HTTPResponse(
+            status: status,
+            headers: HTTPHeaders(contentRange.map { [("Content-Range", $0)] } ?? []))
+    }
+
+    /// The number of bytes that are taken for the same, and whether the transfer was ended.
+    private static func compare(
+        _ pieces: [[UInt8]], _ response: HTTPResponse = answer(206, "bytes 20-59/100")
+    ) -> (count: UInt64, isEnded: Bool) {
+        let comparison = RangeComparison(range, of: sent)
+        for piece in pieces {
+            do {
+                try piece.withUnsafeBytes { try comparison.receive($0, of: response) }
+            } catch {
+                return (comparison.count, true)
+            }
+        }
+        return (comparison.count, false)
+    }
+
+    @Test func `bytes count up to the first difference`() {
+        let same = Array(Self.sent.bytes[20..<60])
+        #expect(Self.compare([same]) == (40, false))
+        #expect(Self.compare([Array(same[..<7]), Array(same[7...])]) == (40, false))
+        var other = same
+        other[30] = 0
+        #expect(Self.compare([other]) == (30, true))
+        #expect(Self.compare([Array(other[..<30]), Array(other[30...])]) == (30, true))
+        #expect(Self.compare([Array(same[..<13])]) == (13, false))
+    }
+
+    @Test func `other answers count for nothing`() {
+        let same = Array(Self.sent.bytes[20..<60])
+        #expect(Self.compare([same], Self.answer(200)) == (0, true))
+        #expect(Self.compare([same], Self.answer(206)) == (0, true))
+        #expect(Self.compare([same], Self.answer(206, "bytes 0-39/100")) == (0, true))
+        #expect(Self.compare([same], Self.answer(206, "bytes 20-58/100")) == (0, true))
+        #expect(Self.compare([same], Self.answer(503)) == (0, false))
+        #expect(Self.compare([same, [60]]) == (40, true))
+    }
+
+    @Test func `a source that cannot be read is no difference`() throws {
+        struct Unreadable: ByteSource, Error {
+            let size: UInt64 = 100
+            func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+                throw self
+            }
+        }
+        let comparison = RangeComparison(Self.range, of: Unreadable())
+        #expect(throws: Unreadable.self) {
+            try [UInt8](repeating: 1, count: 40).withUnsafeBytes {
+                try comparison.receive($0, of: Self.answer(206, "bytes 20-59/100"))
+            }
+        }
+        #expect(comparison.failure is Unreadable)
+        #expect(comparison.count == 0)
+    }
+
+    // MARK: What need not be read back
+
+    @Test func `a range counts as stored a while before the last answer`() async throws {
+        let clock = ClockAtOnce()
+        let stored = StoredRanges(clock: clock)
+        let (file, other) = (
+            ObjectKey([try #require(FileName("a"))]), ObjectKey([try #require(FileName("b"))])
+        )
+        stored.note(0..<10, of: file)
+        clock.advance(by: StoredRanges.storeTime / 2)
+        stored.note(10..<20, of: file)
+        clock.advance(by: StoredRanges.storeTime / 2)
+        stored.note(0..<10, of: other)
+        // The server may have been gone since.
+        #expect(stored.begin(file).isEmpty)
+
+        stored.note(0..<10, of: file)
+        clock.advance(by: StoredRanges.storeTime / 2)
+        stored.note(10..<20, of: file)
+        clock.advance(by: StoredRanges.storeTime / 2)
+        stored.note(20..<30, of: file)
+        #expect(stored.begin(file) == [0..<10])
+        // The others were not answered for again.
+        clock.advance(by: StoredRanges.storeTime)
+        stored.note(30..<40, of: file)
+        #expect(stored.begin(file) == [0..<10])
+        stored.forget(file)
+        #expect(stored.begin(file).isEmpty)
+    }
+}
