@@ -16,10 +16,7 @@ extension Database {
 
     /// Returns everything that the plan for an inode depends on; nil if there is no such inode.
     func syncState(of inode: InodeNumber) throws -> SyncState? {
-        let statement = try cachedStatement(sql: SyncRow.query)
-        guard var row = try SyncRow.fetchOne(statement, arguments: [inode]) else {
-            return nil
-        }
+        guard var row = try row(SyncRow.query, [inode], SyncRow.init) else { return nil }
         if row.isFolding { try row.matchNames(self) }
         var state = row.state
         if row.hasIntent { state.intent = try intent(of: inode) }
@@ -63,7 +60,7 @@ extension Database {
 
 /// The rows of an inode, and the inodes that have or want its names, from a single statement:
 /// most states need no other.
-private struct SyncRow: FetchableRecord {
+private struct SyncRow {
     /// Without the intent, the observation, and the obstacles, which take further statements.
     private(set) var state: SyncState
     let hasIntent: Bool
@@ -102,10 +99,10 @@ private struct SyncRow: FetchableRecord {
         WHERE id = ?
         """
 
-    init(row: Row) {
+    init(_ row: StatementRow) {
         state = SyncState(
             inode: row[0], kind: row[1],
-            synced: row.hasNull(atIndex: 20) ? nil : SyncedRecord(row, from: 20),
+            synced: (row[20] as InodeNumber?).map { _ in SyncedRecord(row, from: 20) },
             claimant: row[13], isParentSynced: true)
         if let parent: InodeNumber = row[8] {
             state.local = LocalState(

@@ -284,7 +284,7 @@ extension Dirent {
         """
 
     // By index: to find columns by their names takes longer than the query.
-    fileprivate init(_ row: Row) {
+    fileprivate init(_ row: StatementRow) {
         self.init(cookie: row[0], parent: row[1], name: row[2], inode: row[3])
     }
 }

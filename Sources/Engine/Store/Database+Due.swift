@@ -73,11 +73,11 @@ extension Database {
     ) throws -> [(key: Int64, record: PendingRecord)] {
         try rows(
             """
-            SELECT \(Self.pendingColumns), \(reason.key) FROM pending
+            SELECT \(reason.key), \(Self.pendingColumns) FROM pending
             WHERE \(reason.condition) AND \(reason.key) \(comparison)
             ORDER BY \(reason.key), inode LIMIT ?3
             """, [last.key, last.inode, limit]
-        ) { ($0[$0.count - 1], PendingRecord($0)) }
+        ) { ($0[0], PendingRecord($0, from: 1)) }
     }
 
     /// Returns the inode that is due first, except some.
@@ -89,7 +89,7 @@ extension Database {
                 SELECT inode, due FROM pending WHERE blocked_by IS NULL AND due NOT NULL
                 ORDER BY due LIMIT ?
                 """)
-        return try Row.fetchCursor(statement, arguments: [others.count + 1])
+        return try StatementRow.fetchCursor(statement, arguments: [others.count + 1])
             .map { ($0[0], .nanoseconds($0[1] as Int64)) }
             .first { inode, _ in !others.contains(inode) }
     }

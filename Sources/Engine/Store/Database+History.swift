@@ -105,7 +105,7 @@ extension Database {
 }
 
 extension RecordedChange {
-    fileprivate init(_ row: Row) {
+    fileprivate init(_ row: StatementRow) {
         self.init(
             position: row[0], time: row[1], kind: Kind(rawValue: row[2]) ?? .changed,
             side: Side(rawValue: row[3]) ?? .local, path: row[4], former: row[5])

@@ -87,8 +87,8 @@ extension Database {
 
     func pending(_ inode: InodeNumber) throws -> PendingRecord? {
         try row(
-            "SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?", [inode],
-            PendingRecord.init)
+            "SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?", [inode]
+        ) { PendingRecord($0) }
     }
 
     /// Returns pending inodes at or below an inode, by the local path, or by the remote one for
@@ -128,7 +128,8 @@ extension Database {
             \(Self.below(ancestor))
             SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor)) AND \(condition)
             ORDER BY \(order) LIMIT :limit
-            """, Self.arguments(ancestor, ["limit": limit]), PendingRecord.init)
+            """, Self.arguments(ancestor, ["limit": limit])
+        ) { PendingRecord($0) }
     }
 
     /// For the root, this takes as long as there are held deletions.
@@ -240,15 +241,17 @@ extension Database {
 }
 
 extension PendingRecord {
-    init(_ row: Row) {
-        inode = row[0]
-        since = row[1]
-        attempts = row[2]
-        if let what = row[3] as String? {
+    /// - Parameter first: The index of the first of ``Database/pendingColumns`` in the row.
+    init(_ row: StatementRow, from first: Int = 0) {
+        inode = row[first]
+        since = row[first + 1]
+        attempts = row[first + 2]
+        if let what = row[first + 3] as String? {
             failure = SyncFailure(
-                kind: (row[7] as String?).flatMap(EngineError.Kind.init) ?? .failed,
-                what: what, why: row[4] ?? "", remedy: row[5], isFinal: row[6] ?? true)
+                kind: (row[first + 7] as String?).flatMap(EngineError.Kind.init) ?? .failed,
+                what: what, why: row[first + 4] ?? "", remedy: row[first + 5],
+                isFinal: row[first + 6] ?? true)
         }
-        due = (row[8] as Int64?).map { .nanoseconds($0) }
+        due = (row[first + 8] as Int64?).map { .nanoseconds($0) }
     }
 }

@@ -38,7 +38,7 @@ struct InodeRecord {
 
 extension InodeRecord {
     /// - Parameter first: The index of the first of ``columns`` in the row.
-    init(_ row: Row, from first: Int = 0) {
+    init(_ row: StatementRow, from first: Int = 0) {
         id = row[first]
         kind = row[first + 1]
         mode = row[first + 2]

@@ -115,7 +115,7 @@ extension Database {
 }
 
 extension IntentRecord {
-    fileprivate init(_ row: Row) {
+    fileprivate init(_ row: StatementRow) {
         parent = row[0]
         name = row[1]
         size = UInt64(stored: row[2])

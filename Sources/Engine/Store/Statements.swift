@@ -37,9 +37,10 @@ extension Database {
 
     /// Returns the first row, decoded from the statement: to copy its columns takes longer.
     func row<Value>(
-        _ sql: String, _ arguments: StatementArguments = [], _ decode: (Row) throws -> Value
+        _ sql: String, _ arguments: StatementArguments = [],
+        _ decode: (StatementRow) throws -> Value
     ) throws -> Value? {
-        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
+        let cursor = try StatementRow.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
         // The row reads from the cursor's statement, which the end of the cursor resets.
         return try withExtendedLifetime(cursor) { try cursor.next().map(decode) }
     }
@@ -48,9 +49,10 @@ extension Database {
     ///
     /// - Parameter decode: Runs no statement with the same text.
     func rows<Value>(
-        _ sql: String, _ arguments: StatementArguments = [], _ decode: (Row) throws -> Value
+        _ sql: String, _ arguments: StatementArguments = [],
+        _ decode: (StatementRow) throws -> Value
     ) throws -> [Value] {
-        let cursor = try Row.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
+        let cursor = try StatementRow.fetchCursor(cachedStatement(sql: sql), arguments: arguments)
         var values: [Value] = []
         while let row = try cursor.next() { try values.append(decode(row)) }
         return values

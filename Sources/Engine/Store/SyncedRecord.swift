@@ -58,7 +58,7 @@ extension Database {
                 CROSS JOIN inodes ON inodes.id = synced.inode
                 WHERE NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = synced.inode)
                 """)
-        let rows = try Row.fetchCursor(
+        let rows = try StatementRow.fetchCursor(
             statement, arguments: PackedNames(names).arguments(["parent": parent]))
         var known = [KnownObject?](repeating: nil, count: names.count)
         while let row = try rows.next() {
@@ -256,7 +256,7 @@ extension SyncedRecord {
     }
 
     /// - Parameter first: The index of the first of ``columns`` in the row.
-    init(_ row: Row, from first: Int = 0) {
+    init(_ row: StatementRow, from first: Int = 0) {
         parent = row[first]
         name = row[first + 1]
         etag = row[first + 2]
@@ -269,7 +269,7 @@ extension SyncedRecord {
 }
 
 extension RemoteObservation {
-    fileprivate init(_ row: Row, name: FileName) {
+    fileprivate init(_ row: StatementRow, name: FileName) {
         if row[0] {
             self = .gone
             return

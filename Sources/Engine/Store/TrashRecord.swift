@@ -35,7 +35,7 @@ extension TrashRecord {
             modified: record.modified, extendedAttributes: extendedAttributes)
     }
 
-    fileprivate init(_ row: Row) {
+    fileprivate init(_ row: StatementRow) {
         self.init(
             position: row[0], inode: row[1], path: row[2], time: row[3],
             size: UInt64(stored: row[4]), mode: row[5],

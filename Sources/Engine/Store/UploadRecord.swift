@@ -45,7 +45,7 @@ extension Database {
 }
 
 extension UploadRecord {
-    fileprivate init(_ row: Row) {
+    fileprivate init(_ row: StatementRow) {
         let base: ETag? = row[2]
         self.init(
             generation: row[0], key: row[1], base: base.map { .version($0) } ?? .absent,
