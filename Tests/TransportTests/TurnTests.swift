@@ -50,6 +50,36 @@ struct TurnTests {
         }
     }
 
+    /// Method: the server takes the second request on a connection, and closes that instead of answering.
+    @Test(arguments: [true, false])
+    func `a body is sent again on another connection only if it may be`(mayRepeat: Bool)
+        async throws
+    {
+        let puts = Mutex(0)
+        try await ScriptedServer.run { request, connection in
+            _ = try connection.read(request.bodyBytes)
+            let number = puts.withLock { puts in
+                puts += 1
+                return puts
+            }
+            guard number != 2 else { return connection.hangUp() }
+            try connection.answer("200 OK")
+        } _: { server in
+            var request = HTTPRequest(.put, server.url("/"), body: .bytes([1, 2, 3]))
+            request.mayRepeatBody = mayRepeat
+            _ = try await transport.send(request)
+            if mayRepeat {
+                #expect(try await transport.send(request).response.status == 200)
+            } else {
+                let error = await #expect(throws: TransportError.self) {
+                    _ = try await transport.send(request)
+                }
+                #expect(error?.kind == .interrupted)
+            }
+            #expect(puts.withLock(\.self) == (mayRepeat ? 3 : 2))
+        }
+    }
+
     /// Method: two idle connections, of which libcurl would take the older first. It counts their age in
     /// seconds.
     @Test func `no request takes a connection that was idle before a fresh one`() async throws {

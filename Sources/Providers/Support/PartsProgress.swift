@@ -9,13 +9,17 @@ package final class PartsProgress: Sendable {
     }
 
     private let session: any UploadSession
+    private let least: UInt64
     private let state: Mutex<State>
 
-    /// - Parameter already: The bytes of earlier calls.
-    package init(_ session: any UploadSession, already: UInt64) {
+    /// - Parameters:
+    ///   - already: The bytes of earlier calls, except those of parts that will be noted.
+    ///   - least: The bytes of earlier calls, including those, as far as known; no lower sum is reported.
+    package init(_ session: any UploadSession, already: UInt64, atLeast least: UInt64 = 0) {
         self.session = session
+        self.least = least
         state = Mutex(State(sum: already))
-        session.noteSent(already)
+        session.noteSent(max(already, least))
     }
 
     package func note(part number: UInt64, _ bytes: UInt64) {
@@ -25,7 +29,7 @@ package final class PartsProgress: Sendable {
             guard bytes > former else { return }
             state.parts[number] = bytes
             state.sum += bytes - former
-            session.noteSent(state.sum)
+            session.noteSent(max(state.sum, least))
         }
     }
 }

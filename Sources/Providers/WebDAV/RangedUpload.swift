@@ -16,6 +16,7 @@ struct RangedUpload: WebDAVStrategy {
 
     private var sender: WebDAVSender { staging.sender }
     private var client: WebDAVClient { sender.lookup.client }
+    private var clock: any Clock { sender.lookup.clock }
 
     /// A failure leaves the bytes that have arrived for the next try.
     func store(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
@@ -50,12 +51,13 @@ struct RangedUpload: WebDAVStrategy {
         _ upload: WebDAVUpload
     ) async throws(ProviderError) -> (staged: ObjectKey, size: UInt64) {
         if let token = upload.session.token {
-            if let staged = staging.file(token, of: upload.key),
-                let entry = try await sender.lookup.entry(at: staged), !entry.isCollection,
-                let size = entry.size, size <= upload.size
+            let staged = staging.file(token, of: upload.key)
+            if let staged, let entry = try await sender.lookup.entry(at: staged),
+                !entry.isCollection, let size = entry.size, size <= upload.size
             {
                 return (staged, size)
             }
+            if let staged { storedRanges.forget(staged) }
             try? await staging.abandon(token, of: upload.key)
         }
         let staged = try staging.start(upload)
@@ -72,11 +74,11 @@ struct RangedUpload: WebDAVStrategy {
         }
     }
 
-    /// Sends the bytes of some ranges that a staged file lacks. Those beyond its end come first, so that
-    /// each try sends something new, however often it is interrupted.
+    /// Sends the bytes of some ranges that a staged file lacks.
     ///
     /// Bytes below its end are read back: ranges arrive side by side, and a server that loses power
-    /// may have stored any of them, so that the size of its file proves nothing.
+    /// may have stored any of them, so that the size of its file proves nothing. The ranges that no
+    /// earlier try has completed come first, so that an upload gets further however often it is interrupted.
     ///
     /// - Throws: `.corrupt` if the staged file is gone: its missing bytes would become zeros.
     private func send(
@@ -84,30 +86,45 @@ struct RangedUpload: WebDAVStrategy {
         ofSize size: UInt64
     ) async throws(ProviderError) {
         let others = ranges.reduce(upload.size) { $0 - UInt64($1.count) }
-        let progress = PartsProgress(upload.session, already: others)
-        let stored = storedRanges.begin(staged)
+        let underWay = UInt64(Self.rangesAtOnce) * rangeBytes
+        // An estimate: ranges begin in their order at first.
+        let progress = PartsProgress(
+            upload.session, already: others, atLeast: size - min(underWay, size))
+        let known = storedRanges.begin(staged)
+        let new = ranges.filter { $0.lowerBound >= size }
+        let begun = ranges.filter { $0.lowerBound < size }
         let ordered =
-            ranges.filter { $0.lowerBound >= size } + ranges.filter { $0.lowerBound < size }
+            new + begun.filter { !known.answered.contains($0) }
+            + begun.filter(known.answered.contains)
         // Refusals are answered before many bytes are sent in vain.
-        let first = Set(ordered.prefix(Self.rangesAtOnce))
+        let approved = Set(new.dropFirst(Self.rangesAtOnce))
         try await concurrently(ordered, atMost: Self.rangesAtOnce) {
             range async throws(ProviderError) in
-            let present = range.clamped(to: 0..<size)
-            let isStored = present == range && stored.contains(range)
-            let count =
-                isStored ? UInt64(range.count) : try await arrived(present, of: upload, at: staged)
-            let isWhole = count == range.count
-            let kept = isWhole ? count : count / Self.blockBytes * Self.blockBytes
-            progress.note(part: range.lowerBound, kept)
-            if !isWhole {
-                try await put(
-                    range.dropFirst(Int(kept)), of: upload, to: staged,
-                    awaitsApproval: first.contains(range)
-                ) { progress.note(part: range.lowerBound, kept + $0) }
+            if range.upperBound <= size, known.stored.contains(range) {
+                return progress.note(part: range.lowerBound, UInt64(range.count))
             }
-            storedRanges.note(range, of: staged)
+            let start = clock.uptime
+            try await complete(
+                range, of: upload, at: staged, ofSize: size,
+                awaitsApproval: !approved.contains(range), progress)
+            storedRanges.note(range, of: staged, from: start, until: clock.uptime)
         } result: { _ in
         }
+    }
+
+    /// Sends the bytes of one range that a staged file lacks.
+    private func complete(
+        _ range: Range<UInt64>, of upload: WebDAVUpload, at staged: ObjectKey, ofSize size: UInt64,
+        awaitsApproval: Bool, _ progress: PartsProgress
+    ) async throws(ProviderError) {
+        let count = try await arrived(range.clamped(to: 0..<size), of: upload, at: staged)
+        let isWhole = count == range.count
+        let kept = isWhole ? count : count / Self.blockBytes * Self.blockBytes
+        progress.note(part: range.lowerBound, kept)
+        if isWhole { return }
+        try await put(
+            range.dropFirst(Int(kept)), of: upload, to: staged, awaitsApproval: awaitsApproval
+        ) { progress.note(part: range.lowerBound, kept + $0) }
     }
 
     /// Returns the number of bytes from the start of a range that the staged file has.
@@ -146,6 +163,8 @@ struct RangedUpload: WebDAVStrategy {
                 ("Content-Type", "application/octet-stream"),
             ],
             body: HTTPBody(upload.source, range), awaitsApproval: awaitsApproval,
+            // The server may have lost power, and with it ranges that it had acknowledged.
+            mayRepeatBody: false,
             onProgress: { sent, _ in onProgress(min(sent, UInt64(range.count))) })
         if answer.status == 412 {
             throw ProviderError(.corrupt, "the bytes that had arrived are gone")

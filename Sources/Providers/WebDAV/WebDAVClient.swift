@@ -20,14 +20,14 @@ struct WebDAVClient: Sendable {
     func send(
         _ method: HTTPMethod, _ url: String,
         headers: [(name: String, value: String)] = [], body: HTTPBody = .none,
-        awaitsApproval: Bool = true,
+        awaitsApproval: Bool = true, mayRepeatBody: Bool = true,
         onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil
     ) async throws(ProviderError) -> WebDAVAnswer {
         let sink = BoundedSink(bytesMax: Self.answerBytesMax)
         do throws(TransportError) {
             let response = try await send(
                 method, url, headers: headers, body: body, awaitsApproval: awaitsApproval,
-                onProgress: onProgress, into: sink)
+                mayRepeatBody: mayRepeatBody, onProgress: onProgress, into: sink)
             return answer(response, sink.bytes)
         } catch {
             throw ProviderError(error, invalid: .corrupt)
@@ -40,10 +40,11 @@ struct WebDAVClient: Sendable {
     ///   - answerBytes: As in ``HTTPRequest/answerBytes``.
     ///   - waitsForTurn: As in ``HTTPRequest/waitsForTurn``.
     ///   - awaitsApproval: As in ``HTTPRequest/awaitsApproval``.
+    ///   - mayRepeatBody: As in ``HTTPRequest/mayRepeatBody``.
     func send(
         _ method: HTTPMethod, _ url: String, headers: [(name: String, value: String)],
         body: HTTPBody = .none, answerBytes: UInt64 = 0, waitsForTurn: Bool = true,
-        awaitsApproval: Bool = true,
+        awaitsApproval: Bool = true, mayRepeatBody: Bool = true,
         onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil,
         into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
@@ -55,6 +56,7 @@ struct WebDAVClient: Sendable {
         request.answerBytes = answerBytes
         request.waitsForTurn = waitsForTurn
         request.awaitsApproval = awaitsApproval
+        request.mayRepeatBody = mayRepeatBody
         request.usesFreshConnection = FreshConnection.isWanted
         request.reportSigns()
         let response = try await transport.send(request, into: sink)

@@ -76,7 +76,7 @@ struct WebDAVWriter: Sendable {
     private let sender: WebDAVSender
     private let staging: WebDAVStaging
     private let direct: DirectUpload
-    private let storedRanges: StoredRanges
+    private let storedRanges = StoredRanges()
     /// Larger files are sent in chunks of this size, or in ranges, if the server accepts either.
     private let chunkBytes: UInt64
 
@@ -87,7 +87,6 @@ struct WebDAVWriter: Sendable {
         self.chunkBytes = chunkBytes
         staging = WebDAVStaging(sender: sender, locks: locks)
         direct = DirectUpload(sender: sender)
-        storedRanges = StoredRanges(clock: sender.lookup.clock)
     }
 
     func write(

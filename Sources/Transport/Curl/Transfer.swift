@@ -27,6 +27,8 @@ final class Transfer: Throttled, @unchecked Sendable {
     private var handle: EasyHandle
     private let body: BodyFeed?
     private var head = ResponseHead()
+    /// The answers before libcurl last sent the body again.
+    private var answersAtSeek = 0
     private let delivery: BodyDelivery
     private var activity: TransferActivity
     private var end: CheckedContinuation<Outcome, Never>?
@@ -330,8 +332,12 @@ final class Transfer: Throttled, @unchecked Sendable {
         return portion
     }
 
-    fileprivate func seek(to offset: UInt64) {
+    /// - Returns: Whether the body may be sent again.
+    fileprivate func seek(to offset: UInt64) -> Bool {
+        guard request.mayRepeatBody || head.answerCount > answersAtSeek else { return false }
+        answersAtSeek = head.answerCount
         body?.seek(to: offset)
+        return true
     }
 }
 
@@ -388,6 +394,5 @@ private func seekBody(
     guard let transfer = transfer(context), let offset = UInt64(exactly: offset) else {
         return Int32(CURL_SEEKFUNC_FAIL)
     }
-    transfer.seek(to: offset)
-    return Int32(CURL_SEEKFUNC_OK)
+    return Int32(transfer.seek(to: offset) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL)
 }
