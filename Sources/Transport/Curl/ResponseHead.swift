@@ -8,6 +8,8 @@ struct ResponseHead {
     private(set) var response: HTTPResponse?
     /// Increased by each ``response``: libcurl may ask again by itself.
     private(set) var answerCount = 0
+    /// ``answerCount`` when libcurl last asked again.
+    private var answersAtRepetition = 0
     /// The request to send instead, if ``response`` is a redirect to follow.
     private(set) var next: HTTPRequest?
     /// The time of ``response``; nil for an answer after which libcurl may ask again by itself.
@@ -18,6 +20,14 @@ struct ResponseHead {
 
     var refusedAt: ContinuousClock.Instant? {
         (response?.status ?? 0) >= 300 ? answeredAt : nil
+    }
+
+    /// Records that libcurl asks again.
+    ///
+    /// - Returns: Whether an answer made it do so, and not the loss of the connection.
+    mutating func noteRepetition() -> Bool {
+        defer { answersAtRepetition = answerCount }
+        return answerCount > answersAtRepetition
     }
 
     mutating func read(_ line: UnsafeRawBufferPointer) -> HeaderReader.Progress {

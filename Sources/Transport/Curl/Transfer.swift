@@ -27,8 +27,6 @@ final class Transfer: Throttled, @unchecked Sendable {
     private var handle: EasyHandle
     private let body: BodyFeed?
     private var head = ResponseHead()
-    /// The answers before libcurl last sent the body again.
-    private var answersAtSeek = 0
     private let delivery: BodyDelivery
     private var activity: TransferActivity
     private var end: CheckedContinuation<Outcome, Never>?
@@ -334,8 +332,8 @@ final class Transfer: Throttled, @unchecked Sendable {
 
     /// - Returns: Whether the body may be sent again.
     fileprivate func seek(to offset: UInt64) -> Bool {
-        guard request.mayRepeatBody || head.answerCount > answersAtSeek else { return false }
-        answersAtSeek = head.answerCount
+        let isAnswered = head.noteRepetition()
+        guard request.mayRepeatBody || isAnswered else { return false }
         body?.seek(to: offset)
         return true
     }
