@@ -59,9 +59,12 @@ extension MountedTests {
                     var options = MountedFolder.Options()
                     options.otherSource = "webdav+http://127.0.0.1:\(relay.port)"
                     let (made, _) = try requests(options, relay)
-                    #expect(made["PUT"] == Self.count)
-                    #expect(made["PROPPATCH"] == Self.count)
-                    #expect(made["PROPFIND", default: 0] < Self.count * 5 / 4)
+                    // One that meets the end of an idle connection is sent again, and counted twice.
+                    for method in ["PUT", "PROPFIND", "PROPPATCH"] {
+                        let count = made[method, default: 0]
+                        #expect(
+                            (Self.count..<Self.count * 5 / 4).contains(count), "\(count) \(method)")
+                    }
                 }
             }
         }
