@@ -4,7 +4,7 @@ import Testing
 
 @testable import Engine
 
-/// Goal: rows read from their statement have the values that GRDB's own rows have.
+/// Goal: a row that is read from its statement has the values of its columns.
 struct StatementRowTests {
     private static let query = """
         SELECT NULL AS a, 7 AS b, 'text' AS c, x'0102' AS d, 1 AS e, NULL AS f
