@@ -53,6 +53,29 @@ extension MountedTests {
             }
         }
 
+        /// Goal: a program that opens a small file by its path waits for one request.
+        @Test func `a file opened by its path comes with its metadata from a store for S3`()
+            async throws
+        {
+            try await ObjectStore.with(.seaweedFS) { store in
+                try store.python("s3.put_object(Bucket=bucket, Key='p/file', Body=b'bytes')")
+                try Relay.with(store.port) { relay in
+                    var options = MountedFolder.Options()
+                    options.environment = store.environment
+                    options.otherSource = store.source("p", port: relay.port)
+                    try MountedFolder.with(options) { folder in
+                        let before = relay.requests
+                        let bytes = try Files.read(folder.local("file"))
+                        #expect(bytes == Array("bytes".utf8))
+                        let made = relay.requests.merging(before) { $0 - $1 }
+                        #expect(made["HEAD", default: 0] == 0)
+                        // The file, and the listing of its directory.
+                        #expect((1...2).contains(made["GET", default: 0]), "\(made)")
+                    }
+                }
+            }
+        }
+
         @Test func `a new file costs three requests of Apache`() async throws {
             try await WebDAVServer.with(.apache) { server in
                 try Relay.with(server.port) { relay in

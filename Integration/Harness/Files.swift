@@ -71,7 +71,12 @@ enum Files {
     }
 
     static func removeDirectory(_ path: String) throws(CallError) {
-        try CallError.check(rmdir(path), "rmdir \(path)")
+        guard rmdir(path) == -1 else { return }
+        let code = errno
+        var call = "rmdir \(path)"
+        // The names that a test does not expect there explain its failure.
+        if code == ENOTEMPTY, let names = try? names(in: path) { call += ", which has \(names)" }
+        throw CallError(call: call, code: code)
     }
 
     static func unlink(_ path: String) throws(CallError) {

@@ -17,6 +17,43 @@ extension ProviderConformance {
             try await store.expectNothing(at: "nothing/below")
             try await store.expectNothing(at: "file/below")
         },
+        Case("stat gives the first bytes of a file, too, or none") { store in
+            let (provider, count) = (store.provider, 1_000)
+            for size in [1, 999, 1_000, 1_001, 100_000] {
+                let bytes = store.bytes(size)
+                let written = try await store.write("file of \(size)", bytes)
+                let start = try await provider.stat(
+                    store.key("file of \(size)"), firstBytes: count)
+                try require(start.object, equals: written, "the object after writing it")
+                try require(
+                    start.bytes == Array(bytes.prefix(count)) || start.bytes.isEmpty,
+                    "the bytes of \(size) are right")
+            }
+            try await store.write("empty", [])
+            try await store.makeDirectory("directory")
+            try await store.write("directory/file", [1])
+            for (name, kind) in [("empty", FileKind.file), ("directory", .directory)] {
+                let start = try await provider.stat(store.key(name), firstBytes: count)
+                try require(start.object.kind, equals: kind, "the kind of \(name)")
+                try require(start.bytes, equals: [], "the bytes of \(name)")
+            }
+            try await store.expect(.missing, of: "the start of what is missing") {
+                _ = try await provider.stat(store.key("nothing"), firstBytes: count)
+            }
+        },
+        Case("the first bytes are those of the version") { store in
+            for seed in 1...4 {
+                let bytes = store.bytes(2_000, seed: UInt64(seed))
+                let former = try? await store.provider.stat(store.key("file")).etag
+                try await store.write("file", bytes, base: former.map { .version($0) } ?? .absent)
+                let start = try await store.provider.stat(store.key("file"), firstBytes: 2_000)
+                try require(
+                    start.bytes == bytes || start.bytes.isEmpty, "the bytes of \(seed) are right")
+                let etag = try store.etag(of: start.object)
+                let read = try await store.read("file", etag: etag, range: 0..<2_000)
+                try require(read == bytes, "its etag is that of the bytes")
+            }
+        },
         Case("a probe is answered, and leaves no trace") { store in
             try await store.provider.probe()
             try await store.expectNames([], in: "")

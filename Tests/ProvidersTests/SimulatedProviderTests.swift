@@ -72,7 +72,7 @@ import Testing
                 }
             }
         }
-        for key in provider.everyKey() {
+        for key in provider.everyKey {
             for version in provider.versions(of: key) {
                 #expect(version.bytes.count == 100_000)
                 #expect(Set(version.bytes).count == 1)

@@ -127,6 +127,85 @@ struct NameFinderTests {
         }
     }
 
+    /// A store that gives first bytes, behind a latency.
+    private static func runWithFirstBytes(
+        _ bytes: [UInt8], listsMetadata: Bool = true,
+        checksums: SimulatedChecksumKind = .none,
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(100)...(.milliseconds(100))
+        settings.provider.pieceBytes = 65_536...65_536
+        settings.provider.givesFirstBytes = true
+        settings.provider.omitsFirstBytes = false
+        settings.provider.listsMetadata = listsMetadata
+        settings.provider.checksums = checksums
+        try Scenario.run(settings: settings) { remote in
+            for name in ["file", "other"] {
+                try remote.otherClientWrites(Scenario.key(name), bytes)
+            }
+        } _: { it in
+            try await body(it)
+        }
+    }
+
+    /// Goal: a small file that is opened by its path takes one round trip in all, and its directory is
+    /// listed nevertheless.
+    @Test(arguments: [true, false])
+    func `has the first bytes of the file sent`(listsMetadata: Bool) throws {
+        let bytes = [UInt8](repeating: 7, count: FirstBytes.bytesMax)
+        try Self.runWithFirstBytes(bytes, listsMetadata: listsMetadata) { it in
+            let begin = it.mount.clock.uptime
+            let read = try await it.read("file")
+            #expect(read == bytes)
+            #expect(it.mount.clock.uptime - begin < .milliseconds(150))
+            #expect(it.remote.bytesRead == 0)
+            let total = it.engine.transfer.downloader.fetched.total.withLock { $0 }
+            #expect(total == UInt64(bytes.count))
+            #expect(try await it.names(in: "") == ["file", "other"])
+            // The second name is that of a known directory.
+            #expect(try await it.read("other") == bytes)
+            #expect(it.remote.bytesRead == UInt64(bytes.count))
+        }
+    }
+
+    @Test func `has only the rest of a larger file fetched`() throws {
+        let bytes = (0..<FirstBytes.bytesMax * 3).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+        try Self.runWithFirstBytes(bytes) { it in
+            let read = try await it.read("file")
+            #expect(read == bytes)
+            #expect(it.remote.bytesRead == UInt64(FirstBytes.bytesMax * 2))
+        }
+    }
+
+    /// Goal: of a store that keeps checksums, a file comes in one answer that shows its checksum (I5), and
+    /// no further request is needed for that.
+    @Test(arguments: [1, 3])
+    func `has a whole file sent if its checksum is known`(factor: Int) throws {
+        let size = FirstBytes.bytesMax * factor
+        let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+        try Self.runWithFirstBytes(bytes, checksums: .declared) { it in
+            it.remote.damageReads(1)
+            let read = try await it.read("file")
+            #expect(read == bytes)
+            #expect(it.remote.bytesRead == (factor == 1 ? 0 : UInt64(size)))
+            try await it.wait(.seconds(10))
+            #expect(it.remote.checksumsAsked == 0)
+        }
+    }
+
+    /// Goal: an open still finds out that another client has replaced the file, unless the lookup was right
+    /// before it.
+    @Test func `has first bytes of another version left alone`() throws {
+        try Self.runWithFirstBytes([1, 1, 1]) { it in
+            _ = try await it.find("file")
+            try it.remote.otherClientWrites(Scenario.key("file"), [2, 2])
+            try await it.wait(FirstBytes.age + .milliseconds(100))
+            await #expect(throws: EngineError.self) { try await it.read("file") }
+            #expect(try await it.read("file") == [2, 2])
+        }
+    }
+
     @Test func `does not wait long for the metadata once the directory is listed`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .milliseconds(100)...(.milliseconds(100))

@@ -27,6 +27,8 @@ final class OpenFileTable: Sendable {
     /// Work on unused files; its lock is held until it has ended. It is taken while no shard's is held.
     private typealias Work = Locked<Void>
 
+    /// Those of files that are likely to be opened next.
+    let firstBytes = FirstBytes()
     private let shards = (0..<64).map { _ in Locked(Entries()) }
 
     /// Returns the file of an inode that is already in use.

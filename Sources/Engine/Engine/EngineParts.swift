@@ -127,7 +127,7 @@ struct RemoteParts: Sendable {
                     at: clock.uptime)))
         names = NameFinder(
             store: store, clock: clock, gate: gate, activity: activity, answers: answers,
-            lister: lister, merger: merger)
+            lister: lister, merger: merger, firstBytes: local.files.firstBytes)
         refresher = Refresher(
             interval: configuration.refreshInterval, store: store, clock: clock, gate: gate,
             schedule: schedule, lister: lister)

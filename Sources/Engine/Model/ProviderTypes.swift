@@ -172,6 +172,18 @@ package struct RemoteObject: Hashable, Sendable {
     }
 }
 
+/// An object, and the first bytes of a file.
+package struct ObjectStart: Hashable, Sendable {
+    package var object: RemoteObject
+    /// Those of this version; empty if they are not known.
+    package var bytes: [UInt8]
+
+    package init(object: RemoteObject, bytes: [UInt8]) {
+        self.object = object
+        self.bytes = bytes
+    }
+}
+
 /// The attributes that are sent with an object. A store keeps those that it can, see
 /// ``ProviderTraits``.
 package struct ObjectAttributes: Hashable, Sendable {

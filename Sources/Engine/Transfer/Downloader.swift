@@ -306,6 +306,7 @@ struct Downloader: Sendable {
     private func read(
         _ piece: FetchedPiece, at key: ObjectKey, _ etag: ETag
     ) async throws(ProviderError) {
+        try takeFirstBytes(of: piece, etag)
         let rest = piece.begin()
         guard !rest.isEmpty else { return }
         let sink = CountingSink(sink: piece) { [fetched, clock, changes] in
@@ -314,6 +315,26 @@ struct Downloader: Sendable {
         }
         defer { note(sink.bytes, of: piece) }
         try await gate.read(key, range: rest, etag: etag, into: sink)
+    }
+
+    /// Takes the first bytes of a file if they came with its metadata.
+    private func takeFirstBytes(of piece: FetchedPiece, _ etag: ETag) throws(ProviderError) {
+        guard piece.rest.lowerBound == 0,
+            let bytes = content.files.firstBytes.take(of: piece.file.inode, etag, at: clock.uptime)
+        else { return }
+        // The answer with all bytes of a file shows whether they have the checksum that the store keeps.
+        let isAll = bytes.count >= piece.range.count
+        let isChecked = gate.traits.keepsChecksums && !isAll
+        if isChecked, piece.file.state.withLock({ piece.range.count == $0.size }) { return }
+        let count = min(bytes.count, piece.range.count)
+        do {
+            piece.confirm(0..<UInt64(count))
+            try bytes[..<count].withUnsafeBytes { try piece.write($0, at: 0) }
+        } catch {
+            throw ProviderError(.sink, "the bytes were refused: \(error)", cause: error)
+        }
+        if fetched.note(UInt64(count), at: clock.uptime) { changes.notify() }
+        note(UInt64(count), of: piece)
     }
 
     private func note(_ bytes: UInt64, of piece: FetchedPiece) {

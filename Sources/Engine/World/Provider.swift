@@ -37,6 +37,21 @@ package protocol Provider: Sendable {
     /// - Throws: `.missing`.
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject
 
+    /// Whether ``stat(_:firstBytes:)`` costs no more round trips than ``stat(_:)``, and gives bytes of
+    /// most files.
+    var givesFirstBytes: Bool { get }
+
+    /// Returns the metadata of an object, and if it is a file, its first bytes as well.
+    ///
+    /// All bytes are from the version in the metadata. There are none if that is not certain, or the
+    /// store takes much longer for them.
+    ///
+    /// - Parameter count: The number of bytes, unless the file has fewer; above 0.
+    /// - Throws: As ``stat(_:)``.
+    func stat(
+        _ key: ObjectKey, firstBytes count: Int
+    ) async throws(ProviderError) -> ObjectStart
+
     /// Reads exactly `range` of one version of a file. Passes the bytes to `sink` in ascending
     /// order, each once, in pieces of any size.
     ///
@@ -176,6 +191,14 @@ package protocol Provider: Sendable {
 }
 
 extension Provider {
+    package var givesFirstBytes: Bool { false }
+
+    package func stat(
+        _ key: ObjectKey, firstBytes count: Int
+    ) async throws(ProviderError) -> ObjectStart {
+        ObjectStart(object: try await stat(key), bytes: [])
+    }
+
     package func follow(_ directory: ObjectKey) async throws(ProviderError) -> Bool { false }
 
     package func unfollow(_ directory: ObjectKey) {}

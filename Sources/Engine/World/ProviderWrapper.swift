@@ -42,6 +42,16 @@ extension ProviderWrapper {
         }
     }
 
+    package var givesFirstBytes: Bool { inner.givesFirstBytes }
+
+    package func stat(
+        _ key: ObjectKey, firstBytes count: Int
+    ) async throws(ProviderError) -> ObjectStart {
+        try await around(.stat(key)) { () async throws(ProviderError) in
+            try await inner.stat(key, firstBytes: count)
+        }
+    }
+
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {

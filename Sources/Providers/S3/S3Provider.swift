@@ -71,6 +71,18 @@ package final class S3Provider: Provider {
         return try await tree.object(key, try await tree.requireNode(at: key))
     }
 
+    package var givesFirstBytes: Bool { true }
+
+    /// Reads the metadata by a GET of the first bytes, instead of a HEAD.
+    package func stat(
+        _ key: ObjectKey, firstBytes count: Int
+    ) async throws(ProviderError) -> ObjectStart {
+        let (node, bytes) = try await tree.start(at: key, bytes: count)
+        guard let node else { throw S3Failure.missing }
+        let object = try await tree.object(key, node)
+        return ObjectStart(object: object, bytes: object.kind == .file ? bytes : [])
+    }
+
     /// A bucket has no size.
     package func space() async throws(ProviderError) -> StorageSpace? {
         try throwIfCancelled()

@@ -56,21 +56,49 @@ struct S3Tree: Sendable {
         return place.isMarkerBytes ? nil : try await directory(at: place)
     }
 
+    /// As ``node(at:)``, with the first bytes of a file.
+    ///
+    /// - Parameter count: The number of bytes, at most.
+    func start(
+        at key: ObjectKey, bytes count: Int
+    ) async throws(ProviderError) -> (node: S3Node?, bytes: [UInt8]) {
+        let place = keys.place(of: key)
+        guard let file = place.file, !place.isMarkerBytes else {
+            return (try await node(at: key), [])
+        }
+        if let (head, bytes) = try await client.start(of: file, bytes: count) {
+            return (.object(head), bytes)
+        }
+        return (try await directory(at: place), [])
+    }
+
     /// - Throws: `.missing`.
     func requireNode(at key: ObjectKey) async throws(ProviderError) -> S3Node {
         guard let node = try await node(at: key) else { throw S3Failure.missing }
         return node
     }
 
-    /// Lists, since some stores answer a HEAD for a directory that is long gone.
+    /// Lists, since some stores answer a HEAD for a directory that is long gone. Most directories have a
+    /// marker, so it is looked at meanwhile.
     private func directory(at place: S3KeyMap.Place) async throws(ProviderError) -> S3Node? {
-        guard let first = try await firstKey(below: place) else {
-            if place.isBeginning { return nil }
-            let marker = try await client.head(place.folderMarker)
-            return marker.map { .directory($0) }
+        guard !place.isBeginning else {
+            return try await firstKey(below: place).map { _ in .directory(nil) }
         }
-        guard first == place.marker, !place.isBeginning else { return .directory(nil) }
-        return .directory(try await client.head(place.marker))
+        async let look = markerHead(at: place)
+        let first = try await firstKey(below: place)
+        let head = await look
+        guard let first else {
+            return try await client.head(place.folderMarker).map { .directory($0) }
+        }
+        return .directory(first == place.marker ? try head.get() : nil)
+    }
+
+    private func markerHead(at place: S3KeyMap.Place) async -> Result<S3Head?, ProviderError> {
+        do throws(ProviderError) {
+            return .success(try await client.head(place.marker))
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// - Returns: nil if the directory has neither a marker nor anything below it.

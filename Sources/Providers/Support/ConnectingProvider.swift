@@ -127,6 +127,8 @@ package final class ConnectingProvider: ProviderWrapper {
         }
     }
 
+    package var givesFirstBytes: Bool { connected?.givesFirstBytes ?? false }
+
     // Without a connection, nothing is followed.
 
     package func unfollow(_ directory: ObjectKey) { connected?.unfollow(directory) }

@@ -50,6 +50,18 @@ package struct ThrottledProvider: ProviderWrapper {
         }
     }
 
+    package func stat(
+        _ key: ObjectKey, firstBytes count: Int
+    ) async throws(ProviderError) -> ObjectStart {
+        try await around(.stat(key)) { () async throws(ProviderError) in
+            let pace = pace()
+            let start = try await inner.stat(key, firstBytes: count)
+            let bytes = UInt64(start.bytes.count)
+            if let pace { try await wait(until: pace.due(bytes: bytes), .stat(key)) }
+            return start
+        }
+    }
+
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession

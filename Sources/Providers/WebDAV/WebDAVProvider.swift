@@ -68,6 +68,14 @@ package struct WebDAVProvider: Provider {
         try await lookup.object(at: key)
     }
 
+    package var givesFirstBytes: Bool { true }
+
+    package func stat(
+        _ key: ObjectKey, firstBytes count: Int
+    ) async throws(ProviderError) -> ObjectStart {
+        try await reader.start(of: key, bytes: count)
+    }
+
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {

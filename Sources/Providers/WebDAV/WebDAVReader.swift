@@ -16,7 +16,7 @@ struct WebDAVReader: Sendable {
     /// for a shorter range.
     private static let partBytesMin: UInt64 = 1 << 20
     /// After this time, a server has opened the file that it was asked for.
-    private static let openTime: Duration = .milliseconds(2)
+    static let openTime: Duration = .milliseconds(2)
 
     func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink

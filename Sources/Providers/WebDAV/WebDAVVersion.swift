@@ -83,6 +83,9 @@ struct WebDAVVersion: Hashable {
     /// Returns the entity tag in a version tag, for use in conditions; nil for a composite.
     static func etag(in tag: ETag) -> String? { parts(of: tag)?.etag }
 
+    /// Returns the time at which the file got its name, as the server tells it; nil if the version tag has none.
+    static func created(in tag: ETag) -> String? { parts(of: tag)?.created.map(String.init) }
+
     /// Whether `tag` has all parts of `former`. It may have more of them: the nonce, for example, is unknown
     /// until our property is set.
     static func isSame(_ former: ETag, as tag: ETag) -> Bool {

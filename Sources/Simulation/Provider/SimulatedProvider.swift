@@ -211,7 +211,7 @@ package final class SimulatedProvider: Provider {
     }
 
     /// Every key that ever held a file.
-    package func everyKey() -> Set<ObjectKey> {
+    package var everyKey: Set<ObjectKey> {
         state.withLock { Set($0.tree.history.keys) }
     }
 
@@ -303,6 +303,24 @@ package final class SimulatedProvider: Provider {
             }
             return object
         }
+    }
+
+    package var givesFirstBytes: Bool { settings.givesFirstBytes }
+
+    package func stat(
+        _ key: ObjectKey, firstBytes count: Int
+    ) async throws(ProviderError) -> ObjectStart {
+        var start = ObjectStart(object: try await stat(key), bytes: [])
+        guard settings.givesFirstBytes, let etag = start.object.etag else { return start }
+        start.bytes = state.withLock { state in
+            if settings.omitsFirstBytes, state.random.nextBool() { return [] }
+            // The version may be another one by now.
+            guard let file = try? state.tree.file(key, etag: etag) else {
+                return []
+            }
+            return Array(file.bytes.prefix(count))
+        }
+        return start
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {

@@ -31,6 +31,11 @@ package struct SimulatedProviderSettings: Sendable {
     /// Whether the bytes passed on so far are confirmed in between, if not before the first.
     package var confirmsParts = false
 
+    /// Whether the first bytes of files come with their metadata.
+    package var givesFirstBytes = false
+    /// Whether those of some do not.
+    package var omitsFirstBytes = true
+
     /// Whether interrupted uploads can be resumed.
     package var resumesUploads = false
 

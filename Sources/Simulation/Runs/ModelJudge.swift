@@ -197,7 +197,7 @@ struct ModelJudge: Judge {
 
     /// Checks that every version ever on the remote was the content of a file at one moment (I3).
     private func checkMoments() throws(ProgramFailure) {
-        for key in mount.provider.everyKey().sorted(by: {
+        for key in mount.provider.everyKey.sorted(by: {
             $0.names.lexicographicallyPrecedes($1.names)
         }) {
             for version in mount.provider.versions(of: key)

@@ -34,9 +34,10 @@ struct S3Head: Hashable, Sendable {
         "x-amz-server-side-encryption", "x-amz-server-side-encryption-aws-kms-key-id",
     ]
 
-    init(_ headers: HTTPHeaders) {
+    /// - Parameter size: That of the object; nil if the answer is as long.
+    init(_ headers: HTTPHeaders, size: UInt64? = nil) {
         etag = S3ETag.etag(headers["etag"] ?? "")
-        let size = headers["content-length"].flatMap { UInt64($0) }
+        let size = size ?? headers["content-length"].flatMap { UInt64($0) }
         isSized = size.map { $0 <= UInt64(Int64.max) } ?? false
         self.size = isSized ? size ?? 0 : 0
         let modified = headers["last-modified"].flatMap(Timestamp.init(httpDate:))
@@ -111,6 +112,50 @@ extension S3Client {
                 remedy: "use another name; the existing object is left alone")
         }
         return head
+    }
+
+    /// Requests the head of an object, and its first bytes with it.
+    ///
+    /// - Parameter count: The number of bytes, at most.
+    /// - Returns: nil if there is no object. There are no bytes if the store refuses to send them alone,
+    ///   as it does of an empty object.
+    func start(
+        of key: S3Key, bytes count: Int
+    ) async throws(ProviderError) -> (head: S3Head, bytes: [UInt8])? {
+        let call = Call(
+            method: .get, key: key,
+            headers: [("Range", "bytes=0-\(count - 1)"), ("x-amz-checksum-mode", "ENABLED")])
+        let (response, bytes): (HTTPResponse, [UInt8])
+        do {
+            (response, bytes) = try await ask(call, bytesMax: count)
+        } catch {
+            if error.kind == .missing { return nil }
+            let isRefused = error.refusal != nil || error.kind == .corrupt
+            guard isRefused, ![.busy, .unauthorized].contains(error.kind) else { throw error }
+            return try await head(key).map { ($0, []) }
+        }
+        let content = response.headers["content-range"].flatMap(ContentRange.init)
+        let isRange = response.status == 206
+        let found = S3Head(response.headers, size: isRange ? content?.total ?? .max : nil)
+        guard found.isSized, !found.etag.description.isEmpty else {
+            return try await head(key).map { ($0, []) }
+        }
+        let isComplete =
+            bytes.count == min(count, Int(clamping: found.size))
+            && (!isRange || content?.range == 0..<UInt64(bytes.count))
+        let isSound = isComplete && Self.hasKeptChecksum(bytes, found, response.headers)
+        return (found, isSound ? bytes : [])
+    }
+
+    /// Whether the first bytes of an object have the checksum that the store keeps, if they are all.
+    private static func hasKeptChecksum(
+        _ bytes: [UInt8], _ head: S3Head, _ headers: HTTPHeaders
+    ) -> Bool {
+        guard bytes.count == head.size, let kept = S3Checksum.kept(of: headers, etag: head.etag)
+        else { return true }
+        var sum = kept.sum
+        bytes.withUnsafeBytes { sum.update($0) }
+        return sum.text == kept.expected
     }
 
     func list(
