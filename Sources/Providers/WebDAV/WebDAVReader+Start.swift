@@ -4,8 +4,10 @@ import Synchronization
 import Transport
 
 extension WebDAVReader {
-    /// The longest wait for bytes after the answer to the look.
-    private static let patience: Duration = .milliseconds(200)
+    /// How long bytes are waited for after the answer to the look, which took a while itself.
+    private static func patience(after duration: Duration) -> Duration {
+        min(max(duration, .milliseconds(50)), .milliseconds(200))
+    }
 
     /// Looks at an object, and reads the first bytes of a file beside that. As for other reads, the look
     /// begins once the server has opened the file, so that it shows the version of these bytes.
@@ -26,8 +28,9 @@ extension WebDAVReader {
                     return .success(ObjectStart(object: object, bytes: []))
                 }
                 // The program is likely to read them: the same time again is less than a new request.
-                let patience = min(clock.uptime - begin, Self.patience)
-                await receiver.end.wait(after: 0, until: clock.uptime + patience, on: clock)
+                let now = clock.uptime
+                await receiver.end.wait(
+                    after: 0, until: now + Self.patience(after: now - begin), on: clock)
                 let bytes = receiver.bytes(of: object, sharesTags: lookup.server.sharesTags)
                 return .success(ObjectStart(object: object, bytes: bytes))
             } catch {

@@ -84,19 +84,26 @@ import Transport
         func run(
             _ range: Range<UInt64>, into sink: any ByteSink
         ) async throws -> ProviderError.Kind? {
-            try await ScriptedServer.run({ try self.answer($0, $1) }) { served in
-                let provider = try await WebDAVProvider.connect(
-                    to: "webdav+http://127.0.0.1:\(served.port)/dav",
-                    world: ProviderEnvironment(
-                        clock: SystemClock(), transport: HTTPTransport(),
-                        logger: Logger(label: "test")), pageEntries: 10)
-                let key = ObjectKey([try #require(FileName("file"))])
+            try await withProvider { provider, key in
                 do {
                     try await provider.read(key, range: range, etag: ETag("\"1\""), into: sink)
                 } catch {
                     return (error as? ProviderError)?.kind
                 }
                 return nil
+            }
+        }
+
+        func withProvider<Value: Sendable>(
+            _ body: @Sendable (WebDAVProvider, ObjectKey) async throws -> Value
+        ) async throws -> Value {
+            try await ScriptedServer.run({ try self.answer($0, $1) }) { served in
+                let provider = try await WebDAVProvider.connect(
+                    to: "webdav+http://127.0.0.1:\(served.port)/dav",
+                    world: ProviderEnvironment(
+                        clock: SystemClock(), transport: HTTPTransport(),
+                        logger: Logger(label: "test")), pageEntries: 10)
+                return try await body(provider, ObjectKey([try #require(FileName("file"))]))
             }
         }
     }
@@ -133,6 +140,53 @@ import Transport
         #expect(sink.received.withLock { $0 } == 4_096)
         #expect(sink.confirmed.withLock { $0 } == [0..<4_096])
         #expect(server.looks.withLock { $0 } == 1)
+    }
+
+    @Test func `a lookup brings the first bytes of the version that it shows`() async throws {
+        let server = Server()
+        let start = try await server.withProvider { try await $0.stat($1, firstBytes: 1_000) }
+        #expect(start.object.etag == ETag("\"1\""))
+        #expect(start.bytes == [UInt8](repeating: 0, count: 1_000))
+        #expect(server.looks.withLock { $0 } == 1)
+    }
+
+    @Test func `a lookup brings no bytes of another version`() async throws {
+        let server = Server(tags: { _ in "\"2\"" })
+        let start = try await server.withProvider { try await $0.stat($1, firstBytes: 1_000) }
+        #expect(start.object.etag == ETag("\"2\""))
+        #expect(start.bytes == [])
+    }
+
+    @Test func `a lookup does not wait for bytes that take much longer`() async throws {
+        let isOver = DispatchSemaphore(value: 0)
+        let server = Server(pause: { Self.wait(for: isOver) })
+        let start = try await server.withProvider { provider, key in
+            defer { isOver.signal() }
+            return try await provider.stat(key, firstBytes: 1_000)
+        }
+        #expect(start.object.size == UInt64(Server.size))
+        #expect(start.bytes == [])
+    }
+
+    /// Goal: a file with the same tag may have been moved there after the server had opened the other.
+    @Test(arguments: [(8, true), (9, false), (10, false)])
+    func `first bytes with a tag that two files may have count if the name is older`(
+        second: Int, counts: Bool
+    ) throws {
+        let created = "2026-11-28T10:00:\(second < 10 ? "0" : "")\(second)Z"
+        let receiver = StartReceiver(bytesMax: 10)
+        let response = HTTPResponse(
+            status: 206,
+            headers: HTTPHeaders([
+                ("ETag", "\"1\""), ("Content-Range", "bytes 0-1/2"),
+                ("Date", "Sat, 28 Nov 2026 10:00:10 GMT"),
+            ]))
+        try [UInt8]([7, 8]).withUnsafeBytes { try receiver.receive($0, of: response) }
+        let object = RemoteObject(
+            name: try #require(FileName("file")), kind: .file, etag: ETag("\"1\" \(created) "),
+            size: 2, modified: Timestamp(seconds: 0), mode: nil)
+        #expect(receiver.bytes(of: object, sharesTags: true) == (counts ? [7, 8] : []))
+        #expect(receiver.bytes(of: object, sharesTags: false) == [7, 8])
     }
 
     @Test func `the first parts of a long range count before the last has come`() async throws {
