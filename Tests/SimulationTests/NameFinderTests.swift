@@ -206,6 +206,22 @@ struct NameFinderTests {
         }
     }
 
+    /// Goal: `metadata=listing` means that no look of a program causes a request for an object.
+    @Test func `asks for no first bytes if listings are trusted`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(100)...(.milliseconds(100))
+        settings.provider.givesFirstBytes = true
+        settings.provider.listsMetadata = false
+        settings.provider.trustsListings = true
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), [1])
+        } _: { it in
+            it.remote.refuse(.denied, attempts: "stat")
+            _ = try await it.find("file")
+            #expect(it.remote.refusalsGiven == 0)
+        }
+    }
+
     @Test func `does not wait long for the metadata once the directory is listed`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .milliseconds(100)...(.milliseconds(100))
