@@ -1,10 +1,12 @@
 import Foundation
 import Logging
+import Synchronization
 import Testing
 
 @testable import apus
 
 @Suite struct `The log of a daemon` {
+    private let null = FileHandle(forWritingAtPath: "/dev/null")
     private let time = Date(timeIntervalSince1970: 1_800_000_000.25)
 
     private func entry(_ message: Logger.Message, _ metadata: Logger.Metadata = [:]) -> LogEntry {
@@ -41,6 +43,24 @@ import Testing
             line.hasSuffix(
                 #"File not stored item="\"a/b\"" reason="open \"a/b\": denied""#), "\(line)")
         #expect(!self.entry("mounted", ["path": "/a"]).namesInodes)
+    }
+
+    /// Goal: a daemon that has written many entries names the next one as fast as the first, and on
+    /// as little stack.
+    @Test func `has a depth of calls that does not grow with it`() throws {
+        let output = DaemonLogOutput(.text, to: try #require(null).fileDescriptor)
+        let depths = Mutex<[Int]>([])
+        output.name { text in
+            if text.contains("inode") {
+                depths.withLock { $0.append(Thread.callStackReturnAddresses.count) }
+            }
+            return text
+        }
+        for _ in 0..<100 { output.write(entry("inode 17 not stored")) }
+        output.drain()
+        let (first, last) = depths.withLock { ($0.first ?? 0, $0.last ?? .max) }
+        #expect(depths.withLock(\.count) == 100)
+        #expect(first > 0 && last <= first + 4, "\(first), \(last)")
     }
 
     @Test(arguments: [

@@ -4,7 +4,7 @@ import Logging
 import Synchronization
 import SystemCalls
 
-/// Writes log entries of one module to standard error.
+/// Writes the log entries of one module.
 struct DaemonLogHandler: LogHandler {
     let module: String
     let output: DaemonLogOutput
@@ -27,22 +27,29 @@ struct DaemonLogHandler: LogHandler {
     }
 }
 
-/// The end of all log entries of this process.
+/// The end of all log entries of this process: standard error, but in tests.
 final class DaemonLogOutput: Sendable {
-    typealias Naming = @Sendable (String) -> String
+    /// A closure that is kept in a `Mutex` by itself gets a wrapper more at each access.
+    private struct Naming: Sendable {
+        let text: @Sendable (String) -> String
+    }
 
     private let format: LogFormat
+    private let descriptor: CInt
     private let naming = Mutex<Naming?>(nil)
     /// Writes entries that name inodes: their paths are read from the state, which must not be done on a
     /// thread that may be reading it.
     private let queue = DispatchQueue(label: "apus-log", qos: .utility)
 
-    init(_ format: LogFormat) {
+    init(_ format: LogFormat, to descriptor: CInt = STDERR_FILENO) {
         self.format = format
+        self.descriptor = descriptor
     }
 
     /// Has the numbers of inodes replaced by paths from now on.
-    func name(by naming: @escaping Naming) { self.naming.withLock { $0 = naming } }
+    func name(by naming: @escaping @Sendable (String) -> String) {
+        self.naming.withLock { $0 = Naming(text: naming) }
+    }
 
     /// Returns once all entries so far are written; numbers of inodes in later ones stay.
     func drain() {
@@ -55,12 +62,12 @@ final class DaemonLogOutput: Sendable {
         guard entry.level != .trace, entry.namesInodes, let naming = naming.withLock({ $0 }) else {
             return write(entry) { $0 }
         }
-        queue.async { self.write(entry, naming) }
+        queue.async { self.write(entry, naming.text) }
     }
 
     private func write(_ entry: LogEntry, _ naming: (String) -> String) {
         let line = format.line(entry, naming: naming) + "\n"
         // A failure cannot be reported.
-        try? PosixIO.write(STDERR_FILENO, Array(line.utf8))
+        try? PosixIO.write(descriptor, Array(line.utf8))
     }
 }
