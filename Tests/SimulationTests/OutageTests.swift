@@ -50,6 +50,25 @@ import Testing
         }
     }
 
+    /// Goal: the log of a day without a connection still shows the days before.
+    @Test func `has one warning, however many changes wait for its end`() throws {
+        try Scenario.run(logLines: 10_000) { it in
+            #expect(try await it.names(in: "") == [])
+            it.remote.setReachable(false)
+            try await it.write("first", [1])
+            try await it.wait(.seconds(60))
+            let before = it.mount.log.lines.count
+            for number in 0..<20 { try await it.write("\(number)", [1]) }
+            try await it.wait(.seconds(600))
+            let failures = it.mount.log.lines.dropFirst(before)
+                .filter { $0.contains("synchronisation failed") }
+            #expect(failures.count >= 20)
+            #expect(failures.allSatisfy { $0.contains("debug: ") }, "\(failures.first ?? "")")
+            it.remote.setReachable(true)
+            #expect(try await it.rest(within: .seconds(60)))
+        }
+    }
+
     @Test func `is not one that starts anew`() throws {
         try Self.run { it in
             it.remote.setReachable(false)

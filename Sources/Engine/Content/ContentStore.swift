@@ -2,7 +2,7 @@ import Logging
 import Synchronization
 
 /// The content of files: open, read, write, truncate, freeze and close.
-struct ContentStore: Sendable {
+final class ContentStore: Sendable {
     let configuration: EngineConfiguration
     let store: Store
     let disk: any Disk
@@ -16,12 +16,45 @@ struct ContentStore: Sendable {
     let agenda: Agenda
     let readAhead: ReadAheadQueue
 
+    init(
+        configuration: EngineConfiguration, store: Store, disk: any Disk, clock: any Clock,
+        logger: Logger, files: OpenFileTable, snapshots: Snapshots, space: Space,
+        durability: Durability, reaper: Reaper, agenda: Agenda, readAhead: ReadAheadQueue
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.disk = disk
+        self.clock = clock
+        self.logger = logger
+        self.files = files
+        self.snapshots = snapshots
+        self.space = space
+        self.durability = durability
+        self.reaper = reaper
+        self.agenda = agenda
+        self.readAhead = readAhead
+    }
+
     /// Adds a user of a file's content; ``releaseUse(of:)`` removes it.
     func retain(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
         // Others should not wait for that, as they do during ``load(_:)``.
         if durability.isEvictionUnsynced(inode) { try durability.keepEvictionsSafe() }
         if files.existing(inode) == nil { disk.awaitDescriptors() }
         return try files.retain(inode) { () throws(Blocked) in try load(inode) }
+    }
+
+    /// Opens a file for writing that has just been created, so that its row need not be read.
+    func openNew(_ record: InodeRecord) throws(Blocked) {
+        disk.awaitDescriptors()
+        let file = try files.retain(record.id) { () throws(Blocked) in
+            try load(StoredFile(record: record, isPending: true))
+        }
+        do throws(Blocked) {
+            try addWriter(to: file)
+        } catch {
+            releaseUse(of: record.id)
+            throw error
+        }
     }
 
     /// - Parameter isFetch: Whether it is one of ``OpenFileTable/retainToFetch(_:)``.
@@ -47,6 +80,7 @@ struct ContentStore: Sendable {
                     "state of closed file not stored",
                     metadata: ["inode": "\(inode)", "reason": "\(error)"])
             }
+            guard file.isUnlinked.load(ordering: .relaxed) else { return }
             do throws(Blocked) {
                 try reaper.reapUnused(inode)
             } catch {
@@ -142,18 +176,35 @@ struct ContentStore: Sendable {
         return try body(file)
     }
 
+    /// The state of a file in the database.
+    private struct StoredFile {
+        let record: InodeRecord
+        /// The bytes of a partial file that are here.
+        var extents = ExtentSet()
+        /// Whether it is being written and has changes that are only here.
+        let isPending: Bool
+        /// The space that its content takes, as recorded.
+        var bytes: UInt64 = 0
+    }
+
     private func load(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
         // It is measured below.
         space.cache.forgetUnrecorded(inode)
-        let (record, extents, isPending, bytes) = try store.readBriefly { database in
+        let stored = try store.readBriefly { database in
             let record = try database.existingInode(inode)
-            let extents =
-                record.presence == .partial ? try database.extents(of: inode) : ExtentSet()
-            return (
-                record, extents, try record.isWriting && database.isOnlyHere(inode),
-                record.presence == .remote ? 0 : try database.localBytes(of: inode)
-            )
+            return StoredFile(
+                record: record,
+                extents: record.presence == .partial
+                    ? try database.extents(of: inode) : ExtentSet(),
+                isPending: try record.isWriting && database.isOnlyHere(inode),
+                bytes: record.presence == .remote ? 0 : try database.localBytes(of: inode))
         }
+        return try load(stored)
+    }
+
+    private func load(_ stored: StoredFile) throws(Blocked) -> OpenFile {
+        let (record, extents) = (stored.record, stored.extents)
+        let inode = record.id
         guard record.kind == .file else {
             throw .failure(
                 record.kind == .directory ? .isDirectory : .invalid,
@@ -187,17 +238,19 @@ struct ContentStore: Sendable {
             file: file, size: size, modified: record.modified, present: present,
             isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
             // A file without changes is marked as pending by its first change.
-            isChanged: record.isWriting && isPending,
+            isChanged: stored.isPending,
             stored: record.presence,
             reads: ReadPositions(evidenceBytes: space.cache.randomBytes / 2),
-            bytesUsed: bytes, bytesRecorded: bytes)
+            bytesUsed: stored.bytes, bytesRecorded: stored.bytes)
         // A killed process may not have recorded the last bytes.
-        if record.presence != .remote, status.allocatedBytes != bytes {
+        if record.presence != .remote, status.allocatedBytes != stored.bytes {
             space.cache.measure(&state)
         }
-        return OpenFile(
+        let opened = OpenFile(
             inode: inode, accessed: record.accessed,
             mayHaveSetID: record.mode.withoutSetID != record.mode, state: state)
+        if record.links == 0 { opened.isUnlinked.store(true, ordering: .relaxed) }
+        return opened
     }
 
     private func openContent(of inode: InodeNumber) throws(Blocked) -> any DiskFile {

@@ -83,6 +83,8 @@ final class OpenFile: Sendable {
     private let mayHaveSetID: Atomic<Bool>
     /// Whether it has users beside those that fetch bytes ahead of them.
     let isWanted = Atomic(true)
+    /// Whether its inode may have lost its name, so that its last user removes its content.
+    let isUnlinked = Atomic(false)
 
     init(inode: InodeNumber, accessed: Timestamp, mayHaveSetID: Bool, state: sending State) {
         self.inode = inode

@@ -128,13 +128,15 @@ final class OpenFileTable: Sendable {
         }
     }
 
-    /// Runs `body` with the unused ones among some inodes, which cannot be retained meanwhile.
+    /// Runs `body` with the unused ones among some unlinked inodes, which cannot be retained meanwhile.
+    /// The others are marked, see ``OpenFile/isUnlinked``.
     func withUnused(
         _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Blocked) -> Void
     ) throws(Blocked) {
         let unused = inodes.filter { inode in
             whenIdle(inode) { entries in
-                entries.isFree(inode) && entries.closed.insert(inode).inserted
+                entries.used[inode]?.file.isUnlinked.store(true, ordering: .relaxed)
+                return entries.isFree(inode) && entries.closed.insert(inode).inserted
             }
         }
         defer {

@@ -54,12 +54,6 @@ extension Engine {
         try local.lostAndFound.count()
     }
 
-    /// Handles the close of a descriptor: written bytes survive `kill -9` from here on (I1).
-    ///
-    /// They do already: every write marked the inode in the database before it was acknowledged,
-    /// and its bytes are in the content file.
-    package func flush(_ inode: InodeNumber) throws(Blocked) {}
-
     /// Opens a file; each success is followed by one ``release(_:access:)`` with the same access.
     ///
     /// If an upload is reading the file, `access` is `.write` and the disk can share bytes, the

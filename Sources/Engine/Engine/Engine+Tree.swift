@@ -175,7 +175,7 @@ extension Engine {
         local.agenda.noteNewFile()
         let created = try local.tree.createFile(name, in: parent, mode: mode, caller: caller)
         do throws(Blocked) {
-            try open(created.inode, access: .write, truncating: false)
+            try local.content.openNew(created)
         } catch {
             // There is no room for its content: the name must not stay, as nothing would ever
             // release it.
@@ -186,10 +186,10 @@ extension Engine {
             }
             // Another client's file may have got the name meanwhile.
             let holder = try store.read { try $0.dirent(name, in: parent)?.inode }
-            if holder == created.inode { try unlink(name, in: parent) }
+            if holder == created.id { try unlink(name, in: parent) }
             throw error
         }
-        return created
+        return created.attributes
     }
 
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.

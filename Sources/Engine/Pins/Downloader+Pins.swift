@@ -40,7 +40,7 @@ extension Downloader {
         defer { content.releaseUse(of: inode) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for piece in range.pieces(of: Int(pieceBytes)) {
-                group.addTask { try await fetch(file, piece, for: .pin, isReader: false) }
+                group.addTask { try await self.fetch(file, piece, for: .pin, isReader: false) }
             }
             try await group.waitForAll()
         }

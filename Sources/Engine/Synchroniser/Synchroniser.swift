@@ -3,7 +3,7 @@ import Logging
 import Synchronization
 
 /// Synchronises pending inodes with the remote: plans, carries out, and backs off after failures.
-struct Synchroniser: Sendable {
+final class Synchroniser: Sendable {
     let configuration: EngineConfiguration
     let store: Store
     let clock: any Clock
@@ -16,6 +16,26 @@ struct Synchroniser: Sendable {
     let merger: Merger
     let uploader: Uploader
     let conflicts: ConflictResolver
+
+    init(
+        configuration: EngineConfiguration, store: Store, clock: any Clock, logger: Logger,
+        random: @escaping @Sendable () -> UInt64, agenda: Agenda, content: ContentStore,
+        gate: RemoteGate, deletions: DeletionHold, merger: Merger, uploader: Uploader,
+        conflicts: ConflictResolver
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.clock = clock
+        self.logger = logger
+        self.random = random
+        self.agenda = agenda
+        self.content = content
+        self.gate = gate
+        self.deletions = deletions
+        self.merger = merger
+        self.uploader = uploader
+        self.conflicts = conflicts
+    }
 
     /// Synchronises pending inodes until it is cancelled.
     func run() async {
@@ -31,7 +51,7 @@ struct Synchroniser: Sendable {
                         alarm = until
                         group.addTask {
                             try? await self.clock.sleep(until: until)
-                            agenda.signal.notify()
+                            self.agenda.signal.notify()
                         }
                     }
                     await agenda.signal.wait(after: notifications)
@@ -336,8 +356,12 @@ struct Synchroniser: Sendable {
                 try database.setFailure(failure, attempts: attempts, of: inode)
                 return attempts
             }
-            logger.warning(
-                "synchronisation failed",
+            // The outage has an entry of its own, and thousands of changes may wait for its end.
+            let isOutage =
+                (error as? ProviderError)?.kind == .unreachable
+                && gate.isOutOfReach(at: clock.uptime)
+            logger.log(
+                level: isOutage ? .debug : .warning, "synchronisation failed",
                 metadata: ["inode": "\(inode)", "attempt": "\(attempts)", "reason": "\(error)"])
             var backoff = Backoff(
                 first: .seconds(1), longest: .seconds(300), attempts: attempts - 1)

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Fetches extents of files: on demand, and the rest of an open file in the background.
-struct Downloader: Sendable {
+final class Downloader: Sendable {
     let configuration: EngineConfiguration
     let store: Store
     let clock: any Clock
@@ -14,6 +14,23 @@ struct Downloader: Sendable {
     let changes: Signal
     let demanded = DemandedPieces()
     let fetched = FetchedBytes()
+
+    init(
+        configuration: EngineConfiguration, store: Store, clock: any Clock, content: ContentStore,
+        gate: RemoteGate, answers: OutdatedAnswers, lister: Lister, metadata: MetadataFetcher,
+        wholeFileCheck: WholeFileCheck, changes: Signal
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.clock = clock
+        self.content = content
+        self.gate = gate
+        self.answers = answers
+        self.lister = lister
+        self.metadata = metadata
+        self.wholeFileCheck = wholeFileCheck
+        self.changes = changes
+    }
 
     /// Returns once the part of `range` that lies within the file is local.
     ///

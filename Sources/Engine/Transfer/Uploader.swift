@@ -12,7 +12,7 @@ enum PerformedOperation: Equatable {
 }
 
 /// Carries out one operation on the remote.
-struct Uploader: Sendable {
+final class Uploader: Sendable {
     let store: Store
     let gate: RemoteGate
     let activity: RemoteActivity
@@ -26,6 +26,26 @@ struct Uploader: Sendable {
     let merger: Merger
     /// As in ``EngineConfiguration/digestedBytesMax``.
     let digestedBytesMax: UInt64
+
+    init(
+        store: Store, gate: RemoteGate, activity: RemoteActivity, content: ContentStore,
+        preparation: UploadPreparation, progress: TransferProgress, schedule: DirectoriesInUse,
+        sweeper: UploadSweeper, verifier: Verifier, refusals: Refusals, merger: Merger,
+        digestedBytesMax: UInt64
+    ) {
+        self.store = store
+        self.gate = gate
+        self.activity = activity
+        self.content = content
+        self.preparation = preparation
+        self.progress = progress
+        self.schedule = schedule
+        self.sweeper = sweeper
+        self.verifier = verifier
+        self.refusals = refusals
+        self.merger = merger
+        self.digestedBytesMax = digestedBytesMax
+    }
 
     /// Stores an intent before its request is sent, if the plan for it still holds; on return it
     /// survives power loss. Concurrent requests share a sync of the log.
@@ -102,7 +122,7 @@ struct Uploader: Sendable {
         if let holder = activity.begin(claim) { return .blocked(by: holder) }
         defer { activity.end(claim) }
         // Another operation may have ended between the plan and the claim.
-        let isCurrent = { (database: Database) in
+        let isCurrent = { [store] (database: Database) in
             try store.commitCount == commitCount
                 || database.syncState(of: state.inode) == state
                     && Place.of(plan, state, database) == target

@@ -36,14 +36,14 @@ extension Tree {
         return try database.path(of: inode).count - 1
     }
 
-    /// Creates a file that is open for writing.
+    /// Creates an empty file that is marked as being written.
     func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Blocked) -> Attributes {
+    ) throws(Blocked) -> InodeRecord {
         var inode = newInode(.file, mode: mode, caller: caller)
         inode.presence = .whole
         inode.isWriting = true
-        return try insert(inode, name, in: parent).attributes
+        return try insert(inode, name, in: parent)
     }
 
     func createDirectory(

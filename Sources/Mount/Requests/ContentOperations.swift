@@ -31,16 +31,8 @@ extension fuse_lowlevel_ops {
                 request.create(name, mode: mode, flags: flags)
             }
         }
-        flush = { request, inode, info in
-            let request = Request(request, .flush, inode)
-            guard FileAccess(handle: info!.pointee.fh) == .write else {
-                request.reply.succeed()
-                return
-            }
-            request.serve { (engine, inode) throws(Blocked) in
-                try engine.flush(inode)
-            }
-        }
+        // No `flush`, which the kernel then asks for once: written bytes survive `kill -9` before their
+        // write is answered (I1), and its own dirty pages are written at a close all the same.
         release = { request, inode, info in
             let request = Request(request, .release, inode)
             request.trace()
@@ -246,7 +238,7 @@ extension fuse_file_info {
         // The bytes of an inode change only through the kernel, as a remote change makes a new
         // inode. Cached pages therefore stay valid from one open to the next.
         keep_cache = 1
-        // Only writers have anything to flush.
+        // Only writers may have dirty pages in the kernel.
         if access != .write { apus_file_info_set_noflush(&self) }
     }
 }

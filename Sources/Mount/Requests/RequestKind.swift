@@ -1,7 +1,7 @@
 /// The requests of the kernel that are measured: all but those without an answer, and those that are
 /// answered with a constant.
 package enum RequestKind: Int, CaseIterable, Sendable {
-    case create, flush, fsync, getattr, getxattr, listxattr, lookup, mkdir, mknod, open, opendir,
+    case create, fsync, getattr, getxattr, listxattr, lookup, mkdir, mknod, open, opendir,
         read,
         readdir, readlink, release, rename, rmdir, setattr, setxattr, statfs, symlink, unlink, write
 
