@@ -31,17 +31,19 @@ struct AgendaTests {
     init() throws {
         database = try DatabaseQueue()
         store = try Store(database)
-        try database.write {
-            try $0.execute(
-                sql: """
-                    WITH RECURSIVE numbers (id) AS (
-                        SELECT 1 UNION ALL SELECT id + 1 FROM numbers WHERE id < 2600)
-                    INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
-                        presence, generation, writing, listed, accessed)
-                    SELECT id, 0, 420, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0 FROM numbers
-                    """)
-        }
+        try database.write { try Self.insertInodes(1...2_600, $0) }
         agenda = try Self.agenda(store, clock)
+    }
+
+    private static func insertInodes(_ numbers: ClosedRange<Int>, _ database: Database) throws {
+        try database.execute(
+            sql: """
+                WITH RECURSIVE numbers (id) AS (
+                    SELECT ?1 UNION ALL SELECT id + 1 FROM numbers WHERE id < ?2)
+                INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
+                    presence, generation, writing, listed, accessed)
+                SELECT id, 0, 420, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0 FROM numbers
+                """, arguments: [numbers.lowerBound, numbers.upperBound])
     }
 
     private static func agenda(
@@ -362,6 +364,37 @@ struct AgendaTests {
         #expect(agenda.next() == .start(first))
         agenda.finish(first, .again(after: .seconds(8)))
         #expect(agenda.next() == .wait(until: .seconds(8)))
+    }
+
+    @Test func `all that an outage has made fail are due at its end`() throws {
+        let failure = SyncFailure(kind: .unreachable, what: "a", why: "b", isFinal: false)
+        let others = 1_000
+        let count = Agenda.hastenedMax + others
+        try database.write { try Self.insertInodes(2_601...count, $0) }
+        try store.write { database in
+            for number in 1...count {
+                let inode = InodeNumber(rawValue: Int64(number))
+                let due = agenda.due(after: .seconds(300))
+                try database.markPending(inode, at: clock.wallTime, due: due)
+                try database.setFailure(failure, attempts: 1, of: inode)
+            }
+        }
+        let later = {
+            try database.read {
+                try Int.fetchOne(
+                    $0, sql: "SELECT count(*) FROM pending WHERE due > ?",
+                    arguments: [agenda.due().nanoseconds])
+            }
+        }
+        #expect(agenda.next() == .wait(until: .seconds(300)))
+        agenda.hastenUnreachable()
+        #expect(try later() == others)
+        let next = agenda.next()
+        guard case .start = next else {
+            Issue.record("\(next)")
+            return
+        }
+        #expect(try later() == 0)
     }
 
     @Test func `a held inode waits for a change, also after a restart`() throws {

@@ -69,6 +69,19 @@ import Testing
         }
     }
 
+    @Test(arguments: 4..<14)
+    func `of some seconds keeps no change waiting for minutes`(seconds: Int) throws {
+        try Scenario.run { it in
+            #expect(try await it.names(in: "") == [])
+            it.remote.setReachable(false)
+            try await it.write("a", [1])
+            try await it.wait(.seconds(seconds))
+            it.remote.setReachable(true)
+            #expect(try await it.rest(within: .seconds(30)))
+            #expect(it.remoteBytes("a") == [1])
+        }
+    }
+
     @Test func `is not one that starts anew`() throws {
         try Self.run { it in
             it.remote.setReachable(false)

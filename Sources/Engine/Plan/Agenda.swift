@@ -40,6 +40,8 @@ final class Agenda: Sendable {
         var restsUntil: Duration = .zero
         /// Whether ``hastenUnreachableOnce()`` was called.
         var hasHastened = false
+        /// Whether ``hastenUnreachable()`` has left some for the next transaction.
+        var isHastening = false
         /// The inodes that were running when ``hastenUnreachable()`` was called.
         var hastened: Set<InodeNumber> = []
         /// How often in succession inodes were blocked by one that was no longer pending.
@@ -162,18 +164,23 @@ final class Agenda: Sendable {
     func hastenUnreachable() {
         // Their attempts may fail because of the outage that has just ended.
         state.withLock { $0.hastened.formUnion($0.slots.running.keys) }
+        hastenSome()
+    }
+
+    private func hastenSome() {
         do throws(Blocked) {
-            try store.write {
+            let count = try store.write {
                 try $0.hasten(failedAs: .unreachable, limit: Self.hastenedMax, due: due())
             }
+            state.withLock { $0.isHastening = count == Self.hastenedMax }
             notify()
         } catch {
             logger.debug("cannot reschedule waiting changes", metadata: ["reason": "\(error)"])
         }
     }
 
-    /// The other inodes keep their backoff, so that no transaction takes long.
-    private static let hastenedMax = 4_096
+    /// ``next()`` goes on with the other inodes, so that no transaction takes long.
+    static let hastenedMax = 4_096
 
     /// Returns the next action. Starts an inode if it is due and a slot is free; the caller
     /// synchronises it and calls ``finish(_:_:)``. Must not be called concurrently.
@@ -185,6 +192,7 @@ final class Agenda: Sendable {
             return state
         }
         if state.isPaused { return .wait(until: nil) }
+        if state.isHastening { hastenSome() }
         guard state.slots.isFree(at: now) else {
             self.state.withLock { $0.nextLook = .zero }
             return .wait(until: state.slots.nextStandstill(after: now))

@@ -49,14 +49,20 @@ extension Database {
         return changesCount > 0
     }
 
-    /// Makes inodes due whose last attempt failed with a temporary error of one kind.
-    func hasten(failedAs kind: EngineError.Kind, limit: Int, due: Duration) throws {
+    /// Makes inodes due whose last attempt failed with a temporary error of one kind and that would be due
+    /// later, the first ones first. Those that wait for another inode go on to do so.
+    ///
+    /// - Returns: Their number.
+    func hasten(failedAs kind: EngineError.Kind, limit: Int, due: Duration) throws -> Int {
         try run(
             """
             UPDATE pending SET \(Self.dueAssignment) WHERE inode IN (
                 SELECT inode FROM pending
-                WHERE what NOT NULL AND kind = :kind AND NOT final LIMIT :limit)
+                WHERE blocked_by IS NULL AND due > :due
+                    AND what NOT NULL AND kind = :kind AND NOT final
+                ORDER BY due LIMIT :limit)
             """, ["kind": kind, "limit": limit, "due": due.nanoseconds])
+        return changesCount
     }
 
     /// Returns pending inodes that are not due for a reason, each with its position.
