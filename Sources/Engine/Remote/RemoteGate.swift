@@ -169,8 +169,8 @@ final class RemoteGate: ProviderWrapper {
         if isLost { noteReachable() } else { outage.noteSign(at: clock.uptime) }
     }
 
-    /// Shorter outages are single requests that failed beside successful ones, and keep their backoff.
-    private static var outageMin: Duration { Reachability.doubtTime }
+    /// Shorter outages are single requests that failed beside successful ones.
+    private static var outageMin: Duration { .seconds(10) }
 
     /// - Parameters:
     ///   - probe: The probe that has failed; nil for another call.

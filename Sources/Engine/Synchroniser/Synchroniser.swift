@@ -338,9 +338,6 @@ final class Synchroniser: Sendable {
         }
     }
 
-    /// The longest delay until the next attempt, as far as the store does not ask for more.
-    private static let delayMax = Duration.seconds(300)
-
     /// Stores why an inode could not be synchronised, and returns when to retry.
     func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> Agenda.Outcome {
         // If only the request was cancelled, not this task, it is retried like any failed one.
@@ -366,10 +363,8 @@ final class Synchroniser: Sendable {
             logger.log(
                 level: isOutage ? .debug : .warning, "synchronisation failed",
                 metadata: ["inode": "\(inode)", "attempt": "\(attempts)", "reason": "\(error)"])
-            // The end of the outage makes it due, see ``Agenda/hastenUnreachable()``.
             var backoff = Backoff(
-                first: isOutage ? Self.delayMax : .seconds(1), longest: Self.delayMax,
-                attempts: attempts - 1)
+                first: .seconds(1), longest: .seconds(300), attempts: attempts - 1)
             let delay = backoff.next(random)
             return .again(after: max(delay, (error as? ProviderError)?.retryAfter ?? .zero))
         } catch {
