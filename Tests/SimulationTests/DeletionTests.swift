@@ -384,6 +384,28 @@ struct DeletionTests {
         }
     }
 
+    /// Method: opened before the deletion, by one program or two.
+    @Test(arguments: [1, 2])
+    func `of an open file free its bytes once the last program closes it`(programs: Int) throws {
+        try Scenario.run { it in
+            try await it.write("a", [1, 2, 3])
+            #expect(try await it.rest())
+            let inode = try await it.find("a")
+            for _ in 0..<programs { try await it.open(inode) }
+            try await it.unlink("a")
+            #expect(try await it.rest())
+            let content = StateFiles.content(of: inode)
+            let isHere = { try it.mount.disk.status(of: content) != nil }
+            for _ in 0..<programs {
+                try await it.wait(.seconds(60))
+                #expect(try isHere())
+                it.engine.release(inode, access: .write)
+            }
+            try await it.wait(.seconds(60))
+            #expect(try !isHere())
+        }
+    }
+
     @Test func `made here are held for a minute or until they are confirmed`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)
