@@ -156,6 +156,82 @@ struct PowerCutTests {
     }
 }
 
+/// Goal: changes of more than a few seconds ago survive, although nothing else needs them on the disk.
+///
+/// Method: the remote refuses the credentials, so that no request is about to be recorded.
+@Suite("A power cut while nothing is sent")
+struct PowerCutWhilePausedTests {
+    private static func run(
+        seed: UInt64, _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("edited"), [1])
+            try remote.otherClientWrites(Scenario.key("moved"), [2])
+            try remote.otherClientWrites(Scenario.key("removed"), [3])
+        } _: { it in
+            _ = try await it.names(in: "")
+            #expect(try await it.read("edited") == [1])
+            it.remote.refuse(.unauthorized)
+            try await it.write("early", [0])
+            try await it.wait(.seconds(60))
+            #expect(try it.status().reachability.isUnauthorized)
+            try await body(it)
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `edits of ten seconds ago survive`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            try await it.write("edited", [9, 9])
+            try await it.write("new", [8])
+            try await it.wait(.seconds(10))
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("edited") == [9, 9])
+            #expect(try await it.read("new") == [8])
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `names of ten seconds ago survive`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            try await it.makeDirectory("directory")
+            try await it.rename("moved", to: "directory/moved")
+            try await it.unlink("removed")
+            try await it.wait(.seconds(10))
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.names(in: "") == ["directory", "early", "edited"])
+            #expect(try await it.names(in: "directory") == ["moved"])
+        }
+    }
+
+    /// Method: more files than are synchronised one by one.
+    @Test(arguments: [1, 300])
+    func `all edits before the end of a mount survive`(count: Int) throws {
+        try Self.run(seed: 1) { it in
+            for number in 0..<count { try await it.write("new \(number)", [8]) }
+            _ = await it.mount.stop()
+            await it.mount.cutPower()
+            try it.mount.start()
+            for number in 0..<count { #expect(try await it.read("new \(number)") == [8]) }
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `names before the end of a mount survive`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            try await it.rename("moved", to: "renamed")
+            _ = await it.mount.stop()
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.names(in: "") == ["early", "edited", "removed", "renamed"])
+        }
+    }
+}
+
 /// Goal: the result of a request before the power cut is recognised as ours afterwards.
 ///
 /// Method: the database may lose any unsynced data, depending on the seed.

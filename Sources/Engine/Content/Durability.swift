@@ -29,11 +29,13 @@ struct Durability: Sendable {
         do throws(Blocked) {
             try recordFailures()
             let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
-            if inodes.isEmpty { return }
             if inodes.count > Self.singleFilesMax { return try keepSafe() }
             let failed = try unsynchronized(of: inodes, isAllStored: false)
-            try store.write { database in
-                for inode in inodes where !failed.contains(inode) { try database.markSafe(inode) }
+            let stored = inodes.filter { !failed.contains($0) }
+            if !stored.isEmpty {
+                try store.write { database in
+                    for inode in stored { try database.markSafe(inode) }
+                }
             }
             try store.synchronize()
         } catch {
@@ -100,9 +102,12 @@ struct Durability: Sendable {
         evictionsUnsynced.withLock { $0.subtract(evicted) }
     }
 
-    /// Synchronises files that are no longer being written.
+    /// Synchronises the content that was written, and then the database: with the marks that the content
+    /// is there, and with all other changes. Nothing else may need them on the disk for hours, as while
+    /// nothing is sent.
     func keepSafe() throws(Blocked) {
         try pass.withLock { _ throws(Blocked) in try synchronizeWritten() }
+        try store.synchronize()
     }
 
     private func synchronizeWritten() throws(Blocked) {
