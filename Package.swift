@@ -164,8 +164,9 @@ let package = Package(
 
         // Tests: no root, no network. The conformance suite is a library of its own, so that the
         // integration tests run it against real servers too.
+        .target(name: "TestBytes", path: "Tests/TestBytes", swiftSettings: settings),
         .target(
-            name: "ProviderConformance", dependencies: ["Engine"],
+            name: "ProviderConformance", dependencies: ["Engine", "TestBytes"],
             path: "Tests/ProviderConformance", swiftSettings: settings),
         .target(
             name: "TestServer", dependencies: ["SystemCalls"], path: "Tests/TestServer",
@@ -179,7 +180,7 @@ let package = Package(
         .testTarget(
             name: "HostTests",
             dependencies: [
-                "CLinux", "Engine", "Host", "Simulation", "SystemCalls", log,
+                "CLinux", "Engine", "Host", "Simulation", "SystemCalls", "TestBytes", log,
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
@@ -194,12 +195,12 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "TransportTests",
-            dependencies: ["Digests", "Meters", "TestServer", "Transport", log],
+            dependencies: ["Digests", "Meters", "TestBytes", "TestServer", "Transport", log],
             swiftSettings: settings),
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "Engine", "Simulation", "SystemCalls",
+                "Engine", "Simulation", "SystemCalls", "TestBytes",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
@@ -208,7 +209,7 @@ let package = Package(
             dependencies: [
                 "Digests", "Engine", "Host", "ProviderConformance", "ProviderFolder",
                 "ProviderRclone", "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers",
-                "Simulation", "SystemCalls", "TestServer", "Transport", log,
+                "Simulation", "SystemCalls", "TestBytes", "TestServer", "Transport", log,
             ],
             swiftSettings: settings),
         .testTarget(
@@ -226,7 +227,7 @@ let package = Package(
             dependencies: [
                 "CLinux", "Engine", "Host", "ProviderConformance", "ProviderFolder",
                 "ProviderRclone", "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers",
-                "TestServer", "Transport", log,
+                "TestBytes", "TestServer", "Transport", log,
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             path: "Integration", swiftSettings: settings),

@@ -1,4 +1,5 @@
 import Foundation
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -13,7 +14,7 @@ extension MountedTests {
         private static let perSecond = 256 << 10
         /// The bytes that may move before the limit takes effect: rclone has large pieces.
         private static let free = 8 << 20
-        private static let bytes = SeededRandom.bytes(12 << 20, seed: 3)
+        private static let bytes = TestBytes.random(12 << 20, seed: 3)
 
         /// Requires a counter of `apus metrics` to be as low as the limit demands.
         private func limitedCount(

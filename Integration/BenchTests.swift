@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 /// `apus bench`: everything is measured, and nothing is left on the source.
@@ -105,7 +106,7 @@ struct `The benchmark of a source` {
 
     @Test func `with --read-only sends nothing, and reads a file of the source`() async throws {
         try await WebDAVServer.with(.apache) { server in
-            try server.put(SeededRandom.bytes(3 << 20, seed: 7), at: "large")
+            try server.put(TestBytes.random(3 << 20, seed: 7), at: "large")
             // Apache logs a request after its answer.
             try eventually("the PUT is logged") { !server.requests.isEmpty }
             let former = server.requests.count

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Synchronization
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -16,7 +17,7 @@ extension MountedTests {
         func `keeps its bound while four readers go through more`() throws {
             var options = MountedFolder.Options()
             options.mount = ["--cache-size", "64MiB"]
-            let files = (0..<4).map { SeededRandom.bytes(50 << 20, seed: UInt64($0)) }
+            let files = (0..<4).map { TestBytes.random(50 << 20, seed: UInt64($0)) }
             try MountedFolder.with(options) { remote in
                 for (index, bytes) in files.enumerated() {
                     try Files.write(bytes, to: "\(remote)/file\(index)")
@@ -46,7 +47,7 @@ extension MountedTests {
             var options = MountedFolder.Options()
             options.stateParent = disk.path
             options.mount = ["--cache-size", "1GiB", "--keep-free", "50%"]
-            let bytes = SeededRandom.bytes(20 << 20, seed: 9)
+            let bytes = TestBytes.random(20 << 20, seed: 9)
             try MountedFolder.with(options) { remote in
                 for number in 0..<15 { try Files.write(bytes, to: "\(remote)/\(number)") }
             } _: { folder in

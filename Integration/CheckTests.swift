@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -13,7 +14,7 @@ extension MountedTests {
             try MountedFolder.with(options) { folder in
                 try Files.write(Array("small".utf8), to: folder.local("small"))
                 try folder.sync()
-                try Files.write(SeededRandom.bytes(1 << 20, seed: 9), to: folder.local("new"))
+                try Files.write(TestBytes.random(1 << 20, seed: 9), to: folder.local("new"))
                 try folder.unmount(now: true)
                 try body(folder)
             }
@@ -153,7 +154,7 @@ extension MountedTests {
                 let lost = try Files.names(in: "\(folder.state)/lost+found").map {
                     try Files.read("\(folder.state)/lost+found/\($0)")
                 }
-                #expect(lost.contains(SeededRandom.bytes(1 << 20, seed: 9)))
+                #expect(lost.contains(TestBytes.random(1 << 20, seed: 9)))
 
                 #expect(try Apus.run("check", folder.state).status == 0)
                 try folder.mount()
@@ -189,7 +190,7 @@ extension MountedTests {
         ) throws {
             var options = MountedFolder.Options()
             options.source = "rate=64KiB"
-            let bytes = SeededRandom.bytes(1 << 20, seed: 9)
+            let bytes = TestBytes.random(1 << 20, seed: 9)
             try MountedFolder.with(options) { folder in
                 try Files.write(bytes, to: folder.local("new"))
                 try folder.killDaemon()

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -7,7 +8,7 @@ extension MountedTests {
     struct `Every kind of cloud` {
         private static let scripts = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "scripts").path(percentEncoded: false)
-        private static let movie = SeededRandom.bytes(3_000_001, seed: 1)
+        private static let movie = TestBytes.random(3_000_001, seed: 1)
         private static let oddName = "F\u{fc}\u{df}e & 50% #1+2 'q' [a].txt"
 
         /// Goal: what people do with a folder is the same on every cloud, and is there again for a

@@ -1,4 +1,5 @@
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -8,7 +9,7 @@ extension MountedTests {
     @Suite(.timeLimit(.minutes(4)))
     struct `Downloads from a server` {
         private static let size = 64 << 20
-        private static let bytes = SeededRandom.bytes(size, seed: 61)
+        private static let bytes = TestBytes.random(size, seed: 61)
         /// Listings, headers, and the first MiB of a file, of which an open waits for a part.
         private static let overhead = 2 << 20
 

@@ -1,4 +1,5 @@
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -10,7 +11,7 @@ extension MountedTests {
                 try Files.makeDirectory(folder.local("album"), mode: 0o750)
                 try Files.write(Array("first\n".utf8), to: folder.local("album/notes.txt"))
                 try Files.write(
-                    SeededRandom.bytes(3_000_001, seed: 1), to: folder.local("album/movie.mov"))
+                    TestBytes.random(3_000_001, seed: 1), to: folder.local("album/movie.mov"))
                 try Files.write([], to: folder.local("empty"))
                 try Files.link("album/notes.txt", at: folder.local("link"))
                 try Files.setMode(0o600, of: folder.local("album/notes.txt"))
@@ -28,7 +29,7 @@ extension MountedTests {
 
         @Test(.timeLimit(.minutes(2)))
         func `what is on the remote is read through the mount`() throws {
-            let movie = SeededRandom.bytes(5_000_003, seed: 2)
+            let movie = TestBytes.random(5_000_003, seed: 2)
             try MountedFolder.with { remote in
                 try Files.makeDirectory(remote + "/album")
                 try Files.write(movie, to: remote + "/album/movie.mov")
@@ -47,9 +48,9 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(2)))
         func `a file is appended to, cut, grown and written in its middle`() throws {
             try MountedFolder.with { remote in
-                try Files.write(SeededRandom.bytes(100_000, seed: 3), to: remote + "/data")
+                try Files.write(TestBytes.random(100_000, seed: 3), to: remote + "/data")
             } _: { folder in
-                var expected = SeededRandom.bytes(100_000, seed: 3)
+                var expected = TestBytes.random(100_000, seed: 3)
                 let path = folder.local("data")
 
                 let middle = try OpenFile(path, O_RDWR)

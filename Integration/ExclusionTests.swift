@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -118,7 +119,7 @@ extension MountedTests {
         /// Goal: `mv` to an excluded name keeps the bytes here before the remote loses them.
         @Test(.timeLimit(.minutes(3)))
         func `are moved to by copying, as to another file system`() throws {
-            let bytes = SeededRandom.bytes(3 << 20, seed: 3)
+            let bytes = TestBytes.random(3 << 20, seed: 3)
             try MountedFolder.with(Self.options("*.bak")) { remote in
                 try Files.write(bytes, to: "\(remote)/a")
                 try Files.makeDirectory("\(remote)/d")

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -18,7 +19,7 @@ extension MountedTests {
                     #expect(try Files.read(folder.local("old-\(number)")) == old(number))
                     #expect(try folder.state(of: "old-\(number)") == "local")
                 }
-                let new = SeededRandom.bytes(30 * Self.megabyte, seed: 50)
+                let new = TestBytes.random(30 * Self.megabyte, seed: 50)
                 try Files.write(new, to: folder.local("new"))
                 let states = try (0..<3).map { try folder.state(of: "old-\($0)") }
                 #expect(Set(states) == ["local", "remote"], "no more than has to go: \(states)")
@@ -65,7 +66,7 @@ extension MountedTests {
                 }
 
                 // As uploads end there is room again, without anybody's doing.
-                let more = SeededRandom.bytes(4 * Self.megabyte, seed: 51)
+                let more = TestBytes.random(4 * Self.megabyte, seed: 51)
                 try writeOnceThereIsRoom(more, to: folder.local("more"))
                 written["more"] = more
                 try folder.sync()
@@ -79,7 +80,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(2)))
         func `that others fill to the last block goes on once they make room`() throws {
             try withSmallDisk { folder, disk in
-                let before = SeededRandom.bytes(Self.megabyte, seed: 52)
+                let before = TestBytes.random(Self.megabyte, seed: 52)
                 let file = try OpenFile(folder.local("open"), O_RDWR | O_CREAT)
                 try file.write(before)
                 try disk.fill()
@@ -95,7 +96,7 @@ extension MountedTests {
                 #expect(try Files.names(in: folder.point).contains("open"))
 
                 try disk.clear()
-                let after = SeededRandom.bytes(Self.megabyte, seed: 53)
+                let after = TestBytes.random(Self.megabyte, seed: 53)
                 try eventually("there is room again") {
                     do {
                         try file.write(after, at: before.count)
@@ -130,7 +131,7 @@ extension MountedTests {
                 try folder.evict("many")
                 #expect(try small.map(folder.state).allSatisfy { $0 == "remote" })
                 try folder.evict("old-0")
-                let new = SeededRandom.bytes(Self.megabyte, seed: 54)
+                let new = TestBytes.random(Self.megabyte, seed: 54)
                 try writeOnceThereIsRoom(new, to: folder.local("new"))
                 try folder.sync()
 
@@ -173,7 +174,7 @@ extension MountedTests {
         }
 
         private func old(_ number: Int) -> [UInt8] {
-            SeededRandom.bytes(12 * Self.megabyte, seed: UInt64(60 + number))
+            TestBytes.random(12 * Self.megabyte, seed: UInt64(60 + number))
         }
 
         /// Writes four megabytes, or until it is refused, piece by piece as programs do.
@@ -184,7 +185,7 @@ extension MountedTests {
         ) throws -> String? {
             for piece in 0..<32 {
                 let size = written[name]?.count ?? 0
-                let bytes = SeededRandom.bytes(128 << 10, seed: UInt64(size + piece))
+                let bytes = TestBytes.random(128 << 10, seed: UInt64(size + piece))
                 do {
                     try file.write(bytes, at: size)
                     written[name]? += bytes

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -18,7 +19,7 @@ extension MountedTests {
 
                 for number in 0..<3 {
                     try Files.write(
-                        SeededRandom.bytes(5000, seed: UInt64(number)),
+                        TestBytes.random(5000, seed: UInt64(number)),
                         to: "\(clone)/added-\(number)")
                     try Files.write(
                         Array("changed \(number)\n".utf8), to: "\(clone)/directory/file-\(number)")

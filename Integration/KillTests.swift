@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -61,7 +62,7 @@ extension MountedTests {
         func `does not lose an upload that was under way`() throws {
             var options = MountedFolder.Options()
             options.source = "rate=2MiB"
-            let bytes = SeededRandom.bytes(5 << 20, seed: 13)
+            let bytes = TestBytes.random(5 << 20, seed: 13)
             try MountedFolder.with(options) { folder in
                 try Files.write(bytes, to: folder.local("new"))
                 try eventually("uploading") { try folder.state(of: "new") == "uploading" }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -28,7 +29,7 @@ extension MountedTests {
 
         @Test(.timeLimit(.minutes(2)))
         func `shows the state of each name, and lists an unlisted folder`() throws {
-            let bytes = SeededRandom.bytes(12 << 20, seed: 7)
+            let bytes = TestBytes.random(12 << 20, seed: 7)
             var options = MountedFolder.Options()
             options.source = "rate=4MiB"
             try MountedFolder.with(options) { remote in

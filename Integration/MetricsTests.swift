@@ -1,4 +1,5 @@
 import Foundation
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -19,8 +20,8 @@ extension MountedTests {
 
         @Test(.timeLimit(.minutes(2)))
         func `count what programs and the daemon do`() throws {
-            let remote = SeededRandom.bytes(3 << 20, seed: 1)
-            let local = SeededRandom.bytes(1 << 20, seed: 2)
+            let remote = TestBytes.random(3 << 20, seed: 1)
+            let local = TestBytes.random(1 << 20, seed: 2)
             try MountedFolder.with {
                 try Files.write(remote, to: $0 + "/there")
             } _: { folder in

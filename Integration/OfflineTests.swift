@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -164,7 +165,7 @@ extension MountedTests {
         @Test func `waits for a folder that is gone, and sends what is queued for it`() throws {
             var options = MountedFolder.Options()
             options.source = "rate=16KiB"
-            let bytes = SeededRandom.bytes(1 << 20, seed: 5)
+            let bytes = TestBytes.random(1 << 20, seed: 5)
             try MountedFolder.with(options) { folder in
                 try Files.write(bytes, to: folder.local("new"))
                 try folder.unmount(now: true)

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -144,7 +145,7 @@ extension MountedTests {
         @Test func `continues an upload once it answers again`() async throws {
             try await WebDAVServer.with(.apache) { server in
                 try MountedFolder.with(options(server)) { folder in
-                    let bytes = SeededRandom.bytes(24 << 20, seed: 14)
+                    let bytes = TestBytes.random(24 << 20, seed: 14)
                     try Files.write([1], to: folder.local("first"))
                     try folder.sync()
                     try server.pause()

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -12,7 +13,7 @@ extension MountedTests {
             options.mount = ["--refresh", "1s"]
             return options
         }()
-        private static let base = SeededRandom.bytes((6 << 20) + 4321, seed: 21)
+        private static let base = TestBytes.random((6 << 20) + 4321, seed: 21)
 
         @Test(.timeLimit(.minutes(2)))
         func `is the base version with what was overwritten, after a kill and on the remote`()
@@ -30,7 +31,7 @@ extension MountedTests {
                 for (offset, count, seed) in [
                     (1_500_001, 100_003, 31), (5 << 20, 4096, 32), (Self.base.count, 777, 33),
                 ] as [(Int, Int, UInt64)] {
-                    let bytes = SeededRandom.bytes(count, seed: seed)
+                    let bytes = TestBytes.random(count, seed: seed)
                     try file.write(bytes, at: offset)
                     expected.replaceSubrange(
                         offset..<min(offset + count, expected.count), with: bytes)
@@ -61,7 +62,7 @@ extension MountedTests {
                 try file.truncate(to: cut)
                 try file.truncate(to: 4 << 20)
                 expected += [UInt8](repeating: 0, count: (4 << 20) - cut)
-                let bytes = SeededRandom.bytes(5000, seed: 34)
+                let bytes = TestBytes.random(5000, seed: 34)
                 try file.write(bytes, at: 2_000_000)
                 expected.replaceSubrange(2_000_000..<2_005_000, with: bytes)
                 try file.synchronize()
@@ -82,10 +83,10 @@ extension MountedTests {
             try MountedFolder.with(Self.farAway) { remote in
                 try Files.write(Self.base, to: remote + "/movie")
             } _: { folder in
-                let mine = SeededRandom.bytes(25 * 4096, seed: 35)
+                let mine = TestBytes.random(25 * 4096, seed: 35)
                 // Its first page is only partly here.
-                let tail = SeededRandom.bytes(777, seed: 37)
-                let theirs = SeededRandom.bytes(Self.base.count, seed: 36)
+                let tail = TestBytes.random(777, seed: 37)
+                let theirs = TestBytes.random(Self.base.count, seed: 36)
                 let file = try OpenFile(folder.local("movie"), O_RDWR)
                 let inode = try file.status().st_ino
                 try file.write(mine, at: 3 << 20)

@@ -1,11 +1,12 @@
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
     /// Reads of whole local files by the kernel itself, in a read-only mount.
     @Suite(.enabled(if: Lent.isPossible))
     struct `Files that the kernel reads by itself` {
-        private static let bytes = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        private static let bytes = TestBytes.random(1 << 20)
 
         private static func withFile(
             cache: String = "1GiB", _ body: (MountedFolder) throws -> Void

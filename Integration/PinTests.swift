@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -54,7 +55,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(2)))
         func `stay while more than the cache is read, and are not evicted`() throws {
             let options = Self.options("--cache-size", "64MiB")
-            let bytes = SeededRandom.bytes(5 << 20, seed: 3)
+            let bytes = TestBytes.random(5 << 20, seed: 3)
             try MountedFolder.with(options) { remote in
                 try Files.makeDirectory("\(remote)/Photos")
                 for name in ["a", "b"] { try Files.write(bytes, to: "\(remote)/Photos/\(name)") }
@@ -87,7 +88,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(2)))
         func `of another client arrive without being opened`() throws {
             let (old, new) = (
-                SeededRandom.bytes(3 << 20, seed: 1), SeededRandom.bytes(70_000, seed: 2)
+                TestBytes.random(3 << 20, seed: 1), TestBytes.random(70_000, seed: 2)
             )
             try MountedFolder.with(Self.options()) { remote in
                 try Files.makeDirectory("\(remote)/Photos")
@@ -115,7 +116,7 @@ extension MountedTests {
             options.source = "rate=2MiB"
             try MountedFolder.with(options) { remote in
                 try Files.makeDirectory("\(remote)/Photos")
-                try Files.write(SeededRandom.bytes(12 << 20, seed: 5), to: "\(remote)/Photos/a")
+                try Files.write(TestBytes.random(12 << 20, seed: 5), to: "\(remote)/Photos/a")
             } _: { folder in
                 try Program.require(Apus.path, "pin", "--no-wait", folder.local("Photos"))
                 try eventually("some of it is here") {
@@ -141,7 +142,7 @@ extension MountedTests {
             var options = Self.options()
             options.source = "rate=2MiB"
             try MountedFolder.with(options) { remote in
-                try Files.write(SeededRandom.bytes(8 << 20, seed: 6), to: "\(remote)/a")
+                try Files.write(TestBytes.random(8 << 20, seed: 6), to: "\(remote)/a")
             } _: { folder in
                 let command = try Apus.start(["pin", folder.local("a")])
                 try eventually("it is pinned") { try folder.report().pins != nil }

@@ -1,4 +1,5 @@
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -20,7 +21,7 @@ extension MountedTests {
         }
 
         private func roundTrip(_ folder: MountedFolder, _ server: WebDAVServer) throws {
-            let content = SeededRandom.bytes(2_000_000, seed: 3)
+            let content = TestBytes.random(2_000_000, seed: 3)
             try Files.write(content, to: folder.local("file"))
             try folder.sync()
             #expect(try Files.holds(content, at: "\(server.folder)/file"))

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 /// `apus link`, where a remote makes links and where it makes none.
@@ -8,7 +9,7 @@ struct PublicLinkTests {
     /// S3 through rclone signs an address that needs no credentials.
     @Test func `a link gives everybody the bytes`() async throws {
         try await ObjectStore.with(.seaweedFS) { store in
-            let content = SeededRandom.bytes(300_000, seed: 7)
+            let content = TestBytes.random(300_000, seed: 7)
             var options = MountedFolder.Options()
             options.otherSource = "rclone:store:\(ObjectStore.bucket)"
             options.environment = store.rcloneEnvironment

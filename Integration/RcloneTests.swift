@@ -2,6 +2,7 @@ import Engine
 import Foundation
 import Glibc
 import ProviderConformance
+import TestBytes
 import TestServer
 import Testing
 
@@ -300,7 +301,7 @@ struct RcloneTests {
         try await apus(["mount", "rclone:crypt:", point, "--state-dir", state], remotes)
         defer { _ = try? Program.run("fusermount3", "-uz", point) }
 
-        let bytes = (0..<9_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let bytes = TestBytes.random(9_000_000)
         try Files.makeDirectory("\(point)/folder")
         try Files.write(bytes, to: file)
         try await apus(["sync", point], remotes)

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
     @Suite
     struct `A store that refuses` {
-        private static let bytes = SeededRandom.bytes(50_000, seed: 41)
+        private static let bytes = TestBytes.random(50_000, seed: 41)
 
         @Test(.timeLimit(.minutes(2)))
         func `is shown by fsync, status and sync, holds up nothing else, and is tried again`()
@@ -80,7 +81,7 @@ extension MountedTests {
             defer { disk.remove() }
             var options = MountedFolder.Options()
             options.remoteParent = disk.path
-            let large = SeededRandom.bytes(16 << 20, seed: 42)
+            let large = TestBytes.random(16 << 20, seed: 42)
             try MountedFolder.with(options) { folder in
                 try disk.occupy(mebibytes: 16)
                 let file = try OpenFile(folder.local("large"), O_RDWR | O_CREAT)

@@ -1,4 +1,5 @@
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -135,8 +136,8 @@ extension MountedTests {
 
         @Test(.timeLimit(.minutes(2)))
         func `leave an open handle with the version that it opened`() throws {
-            let old = SeededRandom.bytes(300_000, seed: 9)
-            let new = SeededRandom.bytes(200_000, seed: 10)
+            let old = TestBytes.random(300_000, seed: 9)
+            let new = TestBytes.random(200_000, seed: 10)
             try MountedFolder.with(Self.refreshing) { remote in
                 try Files.write(old, to: remote + "/file")
             } _: { folder in
@@ -155,8 +156,8 @@ extension MountedTests {
         func `never mix with the old bytes of a file that was half read`() throws {
             var options = Self.refreshing
             options.source = "rate=2MiB"
-            let old = SeededRandom.bytes(6 << 20, seed: 11)
-            let new = SeededRandom.bytes(6 << 20, seed: 12)
+            let old = TestBytes.random(6 << 20, seed: 11)
+            let new = TestBytes.random(6 << 20, seed: 12)
             try MountedFolder.with(options) { remote in
                 try Files.write(old, to: remote + "/file")
             } _: { folder in

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -28,7 +29,7 @@ extension MountedTests {
                 expected.nodes["new/below"] = .directory
                 for number in 0..<20 {
                     let place = number.isMultiple(of: 2) ? "below/\(number)" : "\(number)"
-                    let bytes = SeededRandom.bytes(
+                    let bytes = TestBytes.random(
                         number == 0 ? 4 << 20 : number * 1000, seed: UInt64(number))
                     try Files.write(bytes, to: folder.local("old/\(place)"))
                     expected.nodes["new/\(place)"] = .file(bytes)
@@ -65,7 +66,7 @@ extension MountedTests {
                 try Files.makeDirectory(folder.local("parent"))
                 var expected = TreeContents()
                 for number in 1...12 {
-                    let bytes = SeededRandom.bytes(200_000, seed: UInt64(number))
+                    let bytes = TestBytes.random(200_000, seed: UInt64(number))
                     try Files.write(bytes, to: folder.local("\(name)/\(number)"))
                     // Not waiting for it to end: to hit it under way, if it is.
                     if number.isMultiple(of: 4) {

@@ -1,6 +1,7 @@
 import Engine
 import ProviderConformance
 import Synchronization
+import TestBytes
 import Testing
 
 @testable import ProviderS3
@@ -8,7 +9,7 @@ import Testing
 extension S3Tests {
     @Test func `what is too large for one copy moves in parts`() async throws {
         try await ObjectStore.with(.seaweedFS) { store in
-            let bytes = (0..<(13 << 20)).map { UInt8(truncatingIfNeeded: ($0 &* 31) >> 7) }
+            let bytes = TestBytes.random(13 << 20)
             let provider = try await Self.connect(store, copyBytesMax: 5 << 20)
             let (from, to) = try (
                 ObjectKey([#require(FileName("from"))]), ObjectKey([#require(FileName("to"))])
@@ -32,7 +33,7 @@ extension S3Tests {
 
     @Test func `an upload goes on after a restart and sends no part twice`() async throws {
         try await ObjectStore.with(.seaweedFS) { store in
-            let bytes = (0..<(40 << 20)).map { UInt8(truncatingIfNeeded: ($0 &* 31) >> 7) }
+            let bytes = TestBytes.random(40 << 20)
             let key = ObjectKey([try #require(FileName("large"))])
             let attributes = ObjectAttributes(
                 modified: Timestamp(seconds: 1_600_000_000), mode: 0o600)

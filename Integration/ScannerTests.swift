@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -20,7 +21,7 @@ extension MountedTests {
             try await WebDAVServer.with(.apache) { server in
                 for number in 0..<count {
                     try Files.write(
-                        SeededRandom.bytes(size, seed: UInt64(number)),
+                        TestBytes.random(size, seed: UInt64(number)),
                         to: "\(server.folder)/\(number)")
                 }
                 try Relay.with(server.port) { relay in
@@ -78,7 +79,7 @@ extension MountedTests {
                 for number in 0..<Self.count {
                     #expect(
                         try Files.read(folder.local("\(number)"))
-                            == SeededRandom.bytes(Self.size, seed: UInt64(number)))
+                            == TestBytes.random(Self.size, seed: UInt64(number)))
                 }
             }
         }
@@ -107,7 +108,7 @@ extension MountedTests {
                 let found = try Files.read(copy)
                 #expect(
                     found.elementsEqual(
-                        SeededRandom.bytes(size, seed: UInt64(number)).prefix(bytes)))
+                        TestBytes.random(size, seed: UInt64(number)).prefix(bytes)))
             }
             return try programs(folder).first { $0.program == "own-scanner" }?.bytes ?? 0
         }

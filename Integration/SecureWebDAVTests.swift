@@ -6,6 +6,7 @@ import ProviderConformance
 import ProviderSupport
 import ProviderWebDAV
 import Synchronization
+import TestBytes
 import Testing
 import Transport
 
@@ -46,7 +47,7 @@ struct SecureWebDAVTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for index in 0..<40 {
                     group.addTask {
-                        let content = SeededRandom.bytes(1_000_003 + index, seed: UInt64(index))
+                        let content = TestBytes.random(1_000_003 + index, seed: UInt64(index))
                         let url = "\(server.url)/file\(index)"
                         let put = HTTPRequest(.put, url, body: .bytes(content))
                         #expect(try await transport.send(put).response.status == 201)
@@ -85,7 +86,7 @@ struct SecureWebDAVTests {
     }
 
     @Test func `a transfer that is cancelled leaves others on its connection alone`() async throws {
-        let content = SeededRandom.bytes(8_000_000, seed: 1)
+        let content = TestBytes.random(8_000_000, seed: 1)
         try await WebDAVServer.with(.secureApache) { server in
             try Files.write(content, to: "\(server.folder)/file")
             // Of 4 GiB some are still to come when it is cancelled.

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -14,7 +15,7 @@ extension MountedTests {
         private static let size = 200 << 20
         /// No MiB like another; random bytes throughout would take longer than the test.
         private static let bytes: [UInt8] = {
-            let piece = SeededRandom.bytes(1 << 20, seed: 5)
+            let piece = TestBytes.random(1 << 20, seed: 5)
             var bytes: [UInt8] = []
             bytes.reserveCapacity(size)
             for number in 0..<UInt8(size >> 20) { bytes += [number] + piece.dropFirst() }

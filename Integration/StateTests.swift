@@ -1,5 +1,6 @@
 import GRDB
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -9,7 +10,7 @@ extension MountedTests {
         func `goes from remote over partial to local, dirty, uploading, local and remote`() throws {
             var options = MountedFolder.Options()
             options.source = "rate=4MiB"
-            let bytes = SeededRandom.bytes(12 << 20, seed: 4)
+            let bytes = TestBytes.random(12 << 20, seed: 4)
             try MountedFolder.with(options) { remote in
                 try Files.write(bytes, to: remote + "/movie")
             } _: { folder in
@@ -68,7 +69,7 @@ extension MountedTests {
         func `is dirty until uploaded, and dirty files are not evicted`() throws {
             var options = MountedFolder.Options()
             options.source = "rate=1MiB"
-            let bytes = SeededRandom.bytes(4 << 20, seed: 5)
+            let bytes = TestBytes.random(4 << 20, seed: 5)
             try MountedFolder.with(options) { folder in
                 try Files.write(bytes, to: folder.local("new"))
                 try Apus.expectRefusal("evict", folder.local("new"), naming: "new")
@@ -85,7 +86,7 @@ extension MountedTests {
                 try Files.makeDirectory(remote + "/album")
                 for number in 0..<4 {
                     try Files.write(
-                        SeededRandom.bytes(2 << 20, seed: 6), to: "\(remote)/album/\(number)")
+                        TestBytes.random(2 << 20, seed: 6), to: "\(remote)/album/\(number)")
                 }
             } _: { folder in
                 for number in 0..<4 { _ = try Files.read(folder.local("album/\(number)")) }

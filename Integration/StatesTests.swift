@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -242,7 +243,7 @@ private struct DefaultPlace {
     }
 
     func write(_ count: Int) throws {
-        try Files.write(SeededRandom.bytes(count, seed: 3), to: "\(point)/new")
+        try Files.write(TestBytes.random(count, seed: 3), to: "\(point)/new")
     }
 
     func run(_ arguments: String...) throws -> Program.Result {

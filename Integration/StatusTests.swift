@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -10,7 +11,7 @@ extension MountedTests {
             var options = MountedFolder.Options()
             options.source = "rate=2MiB"
             try MountedFolder.with(options) { folder in
-                try Files.write(SeededRandom.bytes(6 << 20, seed: 8), to: folder.local("new"))
+                try Files.write(TestBytes.random(6 << 20, seed: 8), to: folder.local("new"))
                 try eventually("uploading") { try folder.state(of: "new") == "uploading" }
                 let status = try report(folder)
                 #expect(status["mountPoint"] as? String == folder.point)
@@ -73,7 +74,7 @@ extension MountedTests {
             var options = MountedFolder.Options()
             options.source = "rate=512KiB"
             try MountedFolder.with(options) { remote in
-                try Files.write(SeededRandom.bytes(24 << 20, seed: 9), to: remote + "/film")
+                try Files.write(TestBytes.random(24 << 20, seed: 9), to: remote + "/film")
             } _: { folder in
                 // Reading its first byte has the first MiB fetched, which takes two seconds.
                 let file = try #require(FileHandle(forReadingAtPath: folder.local("film")))

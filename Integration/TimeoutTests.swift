@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -11,7 +12,7 @@ extension MountedTests {
             var options = MountedFolder.Options()
             options.source = "rate=64KiB"
             try MountedFolder.with(options) { folder in
-                try Files.write(SeededRandom.bytes(32 << 20, seed: 1), to: folder.local("big"))
+                try Files.write(TestBytes.random(32 << 20, seed: 1), to: folder.local("big"))
                 let sync = try Apus.run("sync", folder.point, "--timeout", "1s")
                 #expect(sync.status == 1 && sync.errorLines.last?.contains("in time") == true)
                 #expect(sync.errors.contains("1 item still waits"), "\(sync)")

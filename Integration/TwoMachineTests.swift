@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import Synchronization
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -174,6 +175,6 @@ private struct Machine {
         count += 1
         let size = Int.random(in: 0...20_000, using: &random)
         return Array("machine \(number), \(count);".utf8)
-            + SeededRandom.bytes(size, seed: random.next())
+            + TestBytes.random(size, seed: random.next())
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -11,7 +12,7 @@ extension MountedTests {
             options.source = "rate=2MiB"
             return options
         }()
-        private static let bytes = SeededRandom.bytes(4 << 20, seed: 7)
+        private static let bytes = TestBytes.random(4 << 20, seed: 7)
 
         @Test(.timeLimit(.minutes(2)))
         func `waits until everything is uploaded, and says so`() throws {
@@ -127,7 +128,7 @@ extension MountedTests {
             // Slow enough that nobody is in time before the kill.
             var options = MountedFolder.Options()
             options.source = "rate=512KiB"
-            let bytes = SeededRandom.bytes(8 << 20, seed: 8)
+            let bytes = TestBytes.random(8 << 20, seed: 8)
             try MountedFolder.with(options) { folder in
                 try Files.write(bytes, to: folder.local("file"))
                 _ = try Files.status(folder.point)

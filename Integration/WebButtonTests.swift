@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -72,7 +73,7 @@ extension MountedTests {
                     try page.open("closed")
                     try page.await("Empty folder", in: "#tree")
                     try Files.write(
-                        SeededRandom.bytes(50_000, seed: 2), to: folder.local("closed/x"))
+                        TestBytes.random(50_000, seed: 2), to: folder.local("closed/x"))
                     try page.await("closed/x", in: "#attention-list")
                     try page.await("1 change to send", in: ".card[aria-pressed=true]")
                     try page.await(state: "failed", of: "closed/x")
@@ -149,7 +150,7 @@ extension MountedTests {
         /// Method: the remote reports no changes by itself, and is looked at once in an hour; it is slow.
         @Test func `look at the remote, and stop a download`() async throws {
             try await WebDAVServer.with(.apache) { server in
-                let bytes = SeededRandom.bytes(8 << 20, seed: 11)
+                let bytes = TestBytes.random(8 << 20, seed: 11)
                 try Files.write(bytes, to: "\(server.folder)/large")
                 try server.makeRoom("folder")
                 var options = MountedFolder.Options()

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -18,7 +19,7 @@ extension MountedTests {
                 try Self.paint("\(remote)/Photos/harbour.jpg", seed: 1)
                 for index in 1...8 {
                     try Files.write(
-                        SeededRandom.bytes(40_000 * index, seed: UInt64(index)),
+                        TestBytes.random(40_000 * index, seed: UInt64(index)),
                         to: "\(remote)/Photos/2026-0\(index)-15.jpg")
                 }
                 try Files.write(Array("Budget\n".utf8), to: "\(remote)/budget.txt")
@@ -35,7 +36,7 @@ extension MountedTests {
                         "[...document.querySelectorAll('.versions img')]"
                             + ".filter((image) => image.naturalWidth > 0).length === 2")
                     try Files.write(
-                        SeededRandom.bytes(60 << 20, seed: 9), to: mount.local("Music/concert.flac")
+                        TestBytes.random(60 << 20, seed: 9), to: mount.local("Music/concert.flac")
                     )
                     try page.select("Photos/2026-03-15.jpg")
                     try page.click("Pin")
@@ -70,7 +71,7 @@ extension MountedTests {
             try eventually("there is a conflict") { try mount.report().counts.conflicts == 1 }
             try Files.forbidChanges(in: mount.remote("Shared"))
             try Files.write(
-                SeededRandom.bytes(180_000, seed: 4), to: mount.local("Shared/offer.pdf"))
+                TestBytes.random(180_000, seed: 4), to: mount.local("Shared/offer.pdf"))
             try eventually("a file is refused") { try mount.report().counts.failed == 1 }
         }
 

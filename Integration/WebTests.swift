@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 extension MountedTests {
@@ -17,7 +18,7 @@ extension MountedTests {
                 try Files.makeDirectory(remote + "/Photos")
                 for name in ["a.jpg", "b.jpg"] {
                     try Files.write(
-                        SeededRandom.bytes(300_000, seed: 1), to: "\(remote)/Photos/\(name)")
+                        TestBytes.random(300_000, seed: 1), to: "\(remote)/Photos/\(name)")
                 }
                 try Files.write([1], to: remote + "/c.txt")
             } _: { folder in
@@ -67,7 +68,7 @@ extension MountedTests {
                 try Files.makeDirectory(remote + "/deep")
                 try Files.makeDirectory(remote + "/deep/er")
                 try Files.write([1], to: remote + "/deep/a")
-                try Files.write(SeededRandom.bytes(300_000, seed: 3), to: remote + "/deep/er/b")
+                try Files.write(TestBytes.random(300_000, seed: 3), to: remote + "/deep/er/b")
                 try Files.write([], to: remote + "/film.mov")
                 try CallError.check(truncate(remote + "/film.mov", 100 << 20), "truncate")
             } _: { folder in

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 /// Changes a tree at random, one system call after another, in a mount whose daemon is killed now and
@@ -238,7 +239,7 @@ struct AcknowledgedTree {
 
     private mutating func randomBytes() -> [UInt8] {
         let size = Int.random(in: 0..<10, using: &random) == 0 ? 300_000 : 12_000
-        return SeededRandom.bytes(Int.random(in: 0...size, using: &random), seed: random.next())
+        return TestBytes.random(Int.random(in: 0...size, using: &random), seed: random.next())
     }
 }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestBytes
 import Testing
 
 /// Changes files in a mount whose daemon is killed now and then, and keeps a model of the expected
@@ -57,7 +58,7 @@ struct AcknowledgedWriter {
 
     private mutating func write(_ path: String) throws {
         let size = Int.random(in: 0..<10, using: &random) == 0 ? 300_000 : 12_000
-        let bytes = SeededRandom.bytes(
+        let bytes = TestBytes.random(
             Int.random(in: 0...size, using: &random), seed: random.next())
         try retrying { folder in
             let file = try OpenFile(folder.local(path), O_WRONLY | O_CREAT | O_TRUNC)

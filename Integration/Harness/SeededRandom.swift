@@ -25,21 +25,4 @@ struct SeededRandom: RandomNumberGenerator {
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)
     }
-
-    /// Returns bytes that do not compress, repeat or resemble those of another seed.
-    static func bytes(_ count: Int, seed: UInt64) -> [UInt8] {
-        var random = SeededRandom(seed: seed)
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            let bytes = UnsafeMutableRawBufferPointer(buffer)
-            // Word by word, since a step of a loop is slow in a debug build.
-            for offset in stride(from: 0, to: count, by: 8) {
-                withUnsafeBytes(of: random.next().littleEndian) { word in
-                    let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[offset...])
-                    rest.copyMemory(
-                        from: UnsafeRawBufferPointer(rebasing: word.prefix(count - offset)))
-                }
-            }
-            filled = count
-        }
-    }
 }

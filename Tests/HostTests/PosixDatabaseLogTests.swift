@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Host
+import TestBytes
 import Testing
 
 @Suite("The log of a database") struct PosixDatabaseLogTests {
@@ -22,7 +23,7 @@ import Testing
 
     @Test(arguments: [0, 5, 1 << 20, (1 << 20) + 7, 3 << 20])
     func `keeps its bytes if it is written again`(count: Int) throws {
-        let bytes = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+        let bytes = Data(TestBytes.random(count))
         let file = URL(filePath: "\(path)-wal")
         try bytes.write(to: file)
         try PosixDatabaseLog(ofDatabaseAt: path).rewrite()

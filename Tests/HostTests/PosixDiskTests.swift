@@ -2,6 +2,7 @@ import CLinux
 import Engine
 import Foundation
 import Simulation
+import TestBytes
 import Testing
 
 @testable import Host
@@ -82,8 +83,8 @@ import Testing
         let disk = try PosixDisk(directory: directory.path, sharesBytes: false, copies: copies)
         let source = try disk.open(DiskPath("source"))
         let size: UInt64 = 64 << 20
-        let head = Self.noise(700_000)
-        let tail = Self.noise(300_001)
+        let head = TestBytes.random(700_000)
+        let tail = TestBytes.random(300_001)
         try source.write(head, at: 0)
         try source.write(tail, at: 32 << 20)
         try source.truncate(to: size)
@@ -164,7 +165,7 @@ import Testing
         let mount = try LoopMount()
         let disk = try PosixDisk(directory: mount.path)
         let source = try disk.open(DiskPath("source"))
-        let bytes = Self.noise(1 << 20)
+        let bytes = TestBytes.random(1 << 20)
         for place in 32..<48 as Range<UInt64> { try source.write(bytes, at: place << 20) }
         try source.truncate(to: 256 << 20)
         try source.synchronize()
@@ -236,9 +237,5 @@ import Testing
         #expect(error?.kind == .full)
         try neighbour.truncate(to: 0)
         _ = try disk.clone(source, to: DiskPath("snapshot"))
-    }
-
-    static func noise(_ count: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 7) }
     }
 }

@@ -1,5 +1,6 @@
 import Engine
 import Synchronization
+import TestBytes
 
 /// A provider with an empty store, and what every case does with it.
 package struct ConformanceStore: Sendable {
@@ -28,12 +29,7 @@ package struct ConformanceStore: Sendable {
         return name
     }
 
-    /// Bytes that differ at every place and for every seed.
-    func bytes(_ count: Int, seed: UInt64 = 0) -> [UInt8] {
-        (0..<count).map {
-            UInt8(truncatingIfNeeded: (UInt64($0) &+ seed &* 7_919) &* 0x9E37_79B1 >> 13)
-        }
-    }
+    func bytes(_ count: Int, seed: UInt64 = 0) -> [UInt8] { TestBytes.random(count, seed: seed) }
 
     // MARK: Changing
 

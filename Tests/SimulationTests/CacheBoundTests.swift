@@ -1,4 +1,5 @@
 import Simulation
+import TestBytes
 import Testing
 
 @testable import Engine
@@ -17,11 +18,6 @@ struct CacheBoundTests {
         settings.provider.pieceBytes = (64 << 10)...(256 << 10)
         settings.stepsMax = 1_000_000
         return settings
-    }
-
-    /// Bytes that differ in every page and file.
-    private static func content(_ count: Int, seed: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: ($0 / 509) &* 31 &+ $0 &+ seed &* 97) }
     }
 
     private static let request = 128 << 10
@@ -48,7 +44,7 @@ struct CacheBoundTests {
         try Scenario.run(settings: Self.settings) { remote in
             for (index, size) in (sizes + [1_500_000, 2_000_000]).enumerated() {
                 try remote.otherClientWrites(
-                    Scenario.key("f\(index)"), Self.content(size, seed: index))
+                    Scenario.key("f\(index)"), TestBytes.random(size, seed: UInt64(index)))
             }
         } _: { it in
             for index in sizes.indices { _ = try await it.read("f\(index)") }
@@ -71,7 +67,7 @@ struct CacheBoundTests {
         settings.diskBytes = 8 << 20
         settings.engine.cacheBytesMax = 1 << 40
         settings.engine.keepFreeBytes = 5 << 20
-        let files = (0..<12).map { Self.content(500_000, seed: $0) }
+        let files = (0..<12 as Range<UInt64>).map { TestBytes.random(500_000, seed: $0) }
         try Scenario.run(settings: settings) { remote in
             for (index, bytes) in files.enumerated() {
                 try remote.otherClientWrites(Scenario.key("f\(index)"), bytes)
@@ -83,7 +79,7 @@ struct CacheBoundTests {
             }
             #expect(try it.mount.disk.space().availableBytes < 6 << 20, "the rest is used")
             let others = try it.mount.disk.open(DiskPath("others"))
-            try others.write(Self.content(2 << 20, seed: 98), at: 0)
+            try others.write(TestBytes.random(2 << 20, seed: 98), at: 0)
             try await it.wait(.seconds(7))
             #expect(try it.mount.disk.space().availableBytes >= 5 << 20)
             // Pinned files have to fit into the rest.
@@ -92,8 +88,8 @@ struct CacheBoundTests {
             #expect(excess?.bytes ?? 0 > 5 << 20)
             // Only changes may take of it.
             it.remote.setReachable(false)
-            try await it.write("new", Self.content(2 << 20, seed: 99))
-            #expect(try await it.read("new") == Self.content(2 << 20, seed: 99))
+            try await it.write("new", TestBytes.random(2 << 20, seed: 99))
+            #expect(try await it.read("new") == TestBytes.random(2 << 20, seed: 99))
         }
     }
 
@@ -101,7 +97,7 @@ struct CacheBoundTests {
     func `four readers of files larger than the cache stay below its bound`(
         seed: UInt64
     ) throws {
-        let files = (0..<4).map { Self.content(16 << 20, seed: $0) }
+        let files = (0..<4 as Range<UInt64>).map { TestBytes.random(16 << 20, seed: $0) }
         try Scenario.run(seed: seed, settings: Self.settings) { remote in
             for (index, bytes) in files.enumerated() {
                 try remote.otherClientWrites(Scenario.key("f\(index)"), bytes)
@@ -125,7 +121,7 @@ struct CacheBoundTests {
     }
 
     @Test func `files that stay open take no more than the bound`() throws {
-        let files = (0..<48).map { Self.content(512 << 10, seed: $0) }
+        let files = (0..<48 as Range<UInt64>).map { TestBytes.random(512 << 10, seed: $0) }
         try Scenario.run(settings: Self.settings) { remote in
             for (index, bytes) in files.enumerated() {
                 try remote.otherClientWrites(Scenario.key("f\(index)"), bytes)
@@ -151,8 +147,8 @@ struct CacheBoundTests {
     }
 
     @Test func `a file larger than the cache evicts behind its reader, not the others`() throws {
-        let film = Self.content(24 << 20, seed: 1)
-        let others = (0..<16).map { Self.content(64 << 10, seed: $0) }
+        let film = TestBytes.random(24 << 20, seed: 1)
+        let others = (0..<16 as Range<UInt64>).map { TestBytes.random(64 << 10, seed: $0) }
         try Scenario.run(settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("film"), film)
             for (index, bytes) in others.enumerated() {
@@ -174,7 +170,7 @@ struct CacheBoundTests {
     }
 
     @Test func `only changes exceed the bound, until they are uploaded`() throws {
-        let piece = Self.content(512 << 10, seed: 5)
+        let piece = TestBytes.random(512 << 10, seed: 5)
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             it.remote.setReachable(false)
@@ -191,8 +187,8 @@ struct CacheBoundTests {
     }
 
     @Test func `a reader progresses while changes take more than the cache`() throws {
-        let film = Self.content(12 << 20, seed: 1)
-        let piece = Self.content(1 << 20, seed: 5)
+        let film = TestBytes.random(12 << 20, seed: 1)
+        let piece = TestBytes.random(1 << 20, seed: 5)
         try Scenario.run(settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("film"), film)
         } _: { it in
@@ -224,8 +220,8 @@ struct CacheBoundTests {
     ) throws {
         var settings = Self.settings
         settings.keepsDatabaseOnDisk = true
-        let film = Self.content(3 << 20, seed: 1)
-        let others = (0..<4).map { Self.content(1 << 20, seed: $0) }
+        let film = TestBytes.random(3 << 20, seed: 1)
+        let others = (0..<4 as Range<UInt64>).map { TestBytes.random(1 << 20, seed: $0) }
         try Scenario.run(seed: seed, settings: settings) { remote in
             try remote.otherClientWrites(Scenario.key("film"), film)
             for (index, bytes) in others.enumerated() {

@@ -1,5 +1,6 @@
 import Simulation
 import Synchronization
+import TestBytes
 import Testing
 
 @testable import Engine
@@ -17,17 +18,6 @@ import Testing
         return settings
     }
 
-    /// No 64 KiB like others.
-    private static func content(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
-        let block = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 / 251 &+ $0) &+ seed &* 97 }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count)
-        for index in 0..<count >> 16 {
-            bytes += [seed, UInt8(index & 255), UInt8(index >> 8)] + block.dropFirst(3)
-        }
-        return bytes
-    }
-
     private static func run(
         _ bytes: [UInt8], seed: UInt64 = 1, settings: SimulatedMountSettings = settings,
         _ body: @escaping @Sendable (Scenario, InodeNumber) async throws -> Void
@@ -43,7 +33,7 @@ import Testing
     }
 
     @Test func `a random reader fetches 128 KiB for each read, and nothing ahead`() throws {
-        let bytes = Self.content(64 << 20)
+        let bytes = TestBytes.random(64 << 20)
         try Self.run(bytes) { it, inode in
             try await it.wait(.seconds(5))
             #expect(it.remote.bytesSent <= 1 << 20, "the open")
@@ -60,7 +50,7 @@ import Testing
 
     /// Goal: fewer bytes with a read do not mean more requests for a long one.
     @Test func `a long read of a random reader takes one request`() throws {
-        let bytes = Self.content(64 << 20)
+        let bytes = TestBytes.random(64 << 20)
         try Self.run(bytes) { it, inode in
             for index in 0..<40 {
                 let count = index < 30 ? 4_096 : 512 << 10
@@ -75,7 +65,7 @@ import Testing
     }
 
     @Test func `a small file comes as a whole with its first bytes`() throws {
-        let bytes = Self.content(3 << 20)
+        let bytes = TestBytes.random(3 << 20)
         try Self.run(bytes) { it, inode in
             let part = try await it.part(of: inode, at: 1 << 20, count: 9)
             #expect(part == Array(bytes[1 << 20..<(1 << 20) + 9]))
@@ -88,7 +78,7 @@ import Testing
     }
 
     @Test func `several ranges are fetched ahead of a reader in order, each byte once`() throws {
-        let bytes = Self.content(32 << 20)
+        let bytes = TestBytes.random(32 << 20)
         try Self.run(bytes) { it, inode in
             _ = it.remote.takeReadsMax()
             try await it.readAll(inode, expecting: bytes, request: Self.request)
@@ -99,7 +89,7 @@ import Testing
     }
 
     @Test func `readers share the ranges that are fetched side by side`() throws {
-        let files = (0..<4 as Range<UInt8>).map { Self.content(16 << 20, seed: $0) }
+        let files = (0..<4 as Range<UInt64>).map { TestBytes.random(16 << 20, seed: $0) }
         try Scenario.run(settings: Self.settings) { remote in
             for (index, bytes) in files.enumerated() {
                 try remote.otherClientWrites(Scenario.key("f\(index)"), bytes)
@@ -123,7 +113,7 @@ import Testing
     @Test func `a request is answered before the range with its bytes has arrived`() throws {
         var settings = Self.settings
         settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
-        let bytes = Self.content(1 << 20)
+        let bytes = TestBytes.random(1 << 20)
         try Self.run(bytes, settings: settings) { it, inode in
             // The range has sixteen pieces.
             #expect(it.mount.clock.uptime < .seconds(2))
@@ -137,7 +127,7 @@ import Testing
         var settings = Self.settings
         settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
         settings.provider.confirmsVersions = false
-        let bytes = Self.content(1 << 20)
+        let bytes = TestBytes.random(1 << 20)
         try Self.run(bytes, settings: settings) { it, inode in
             #expect(it.mount.clock.uptime > .seconds(15))
             let part = try await it.part(of: inode, at: 9, count: 9)
@@ -150,7 +140,7 @@ import Testing
         settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
         settings.provider.confirmsVersions = false
         settings.provider.confirmsParts = true
-        let bytes = Self.content(1 << 20)
+        let bytes = TestBytes.random(1 << 20)
         try Self.run(bytes, settings: settings) { it, inode in
             #expect(it.mount.clock.uptime < .seconds(3))
             let part = try await it.part(of: inode, at: 200 << 10, count: 9)
@@ -169,9 +159,9 @@ import Testing
         settings.provider.pieceDelay = .milliseconds(50)...(.milliseconds(50))
         settings.provider.confirmsVersions = confirms
         settings.provider.confirmsParts = parts
-        let bytes = Self.content(8 << 20)
+        let bytes = TestBytes.random(8 << 20)
         try Self.run(bytes, settings: settings) { it, inode in
-            let other = Self.content(8 << 20, seed: 2)
+            let other = TestBytes.random(8 << 20, seed: 2)
             var (whole, refused) = (0, 0)
             for offset in stride(from: 0, to: bytes.count, by: Self.request) {
                 if offset == 1 << 20 {
@@ -193,7 +183,7 @@ import Testing
     @Test func `the bytes that came before a failure are not fetched again`() throws {
         var settings = Self.settings
         settings.provider.pieceDelay = .milliseconds(50)...(.milliseconds(50))
-        let bytes = Self.content(1 << 20)
+        let bytes = TestBytes.random(1 << 20)
         try Self.run(bytes, settings: settings) { it, inode in
             try await it.wait(.milliseconds(300))
             it.remote.setReachable(false)
@@ -210,7 +200,7 @@ import Testing
 
     /// Goal: a store that keeps one connection hanging does not keep later readers from trying again.
     @Test func `a range is requested again once all who waited for it were interrupted`() throws {
-        let bytes = Self.content(8 << 20)
+        let bytes = TestBytes.random(8 << 20)
         try Self.run(bytes) { it, inode in
             it.remote.stand(true, attempts: "read")
             await it.interrupting(after: .seconds(2)) {
@@ -226,7 +216,7 @@ import Testing
 
     /// Goal: a program that handles signals at short intervals gets on, as its requests are repeated.
     @Test func `a range goes on for a reader that is interrupted again and again`() throws {
-        let bytes = Self.content(8 << 20)
+        let bytes = TestBytes.random(8 << 20)
         try Self.run(bytes) { it, inode in
             try await it.wait(.seconds(1))
             it.remote.setDelay(.milliseconds(500), attempts: "read")
@@ -245,7 +235,7 @@ import Testing
     }
 
     @Test func `a range goes on for a reader that was not interrupted`() throws {
-        let bytes = Self.content(8 << 20)
+        let bytes = TestBytes.random(8 << 20)
         try Self.run(bytes) { it, inode in
             try await it.wait(.seconds(1))
             it.remote.setDelay(.seconds(5), attempts: "read")
@@ -272,7 +262,7 @@ import Testing
     func `a request whose bytes came does not fail with the rest of its range`(
         seed: UInt64
     ) throws {
-        let bytes = Self.content(8 << 20)
+        let bytes = TestBytes.random(8 << 20)
         try Self.run(bytes, seed: seed) { it, inode in
             // Half of each range comes, and the error with the last of its bytes.
             it.remote.setFaults(SimulatedProviderFaults(.shortRead, 1))
@@ -285,7 +275,7 @@ import Testing
     }
 
     @Test func `a closed file is not fetched any further`() throws {
-        let bytes = Self.content(64 << 20)
+        let bytes = TestBytes.random(64 << 20)
         try Scenario.run(settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("file"), bytes)
         } _: { it in
@@ -302,7 +292,7 @@ import Testing
     }
 
     @Test func `nothing more is fetched where a reader has gone elsewhere`() throws {
-        let bytes = Self.content(128 << 20)
+        let bytes = TestBytes.random(128 << 20)
         var settings = Self.settings
         settings.provider.pieceDelay = .milliseconds(20)...(.milliseconds(20))
         try Self.run(bytes, settings: settings) { it, inode in

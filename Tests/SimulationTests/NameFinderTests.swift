@@ -1,4 +1,5 @@
 import Simulation
+import TestBytes
 import Testing
 
 @testable import Engine
@@ -170,7 +171,7 @@ struct NameFinderTests {
     }
 
     @Test func `has only the rest of a larger file fetched`() throws {
-        let bytes = (0..<FirstBytes.bytesMax * 3).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+        let bytes = TestBytes.random(FirstBytes.bytesMax * 3)
         try Self.runWithFirstBytes(bytes) { it in
             let read = try await it.read("file")
             #expect(read == bytes)
@@ -183,7 +184,7 @@ struct NameFinderTests {
     @Test(arguments: [1, 3])
     func `has a whole file sent if its checksum is known`(factor: Int) throws {
         let size = FirstBytes.bytesMax * factor
-        let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+        let bytes = TestBytes.random(size)
         try Self.runWithFirstBytes(bytes, checksums: .declared) { it in
             it.remote.damageReads(1)
             let read = try await it.read("file")

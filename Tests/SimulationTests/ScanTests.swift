@@ -1,4 +1,5 @@
 import Simulation
+import TestBytes
 import Testing
 
 @testable import Engine
@@ -16,7 +17,7 @@ import Testing
         var settings = SimulatedMountSettings()
         settings.provider.latency = roundTrip...roundTrip
         settings.stepsMax = 1_000_000
-        let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 / 251 &+ $0) }
+        let bytes = TestBytes.random(size)
         try Scenario.run(seed: 1, settings: settings) { remote in
             try remote.otherClientWrites(Scenario.key("file"), bytes)
         } _: { it in

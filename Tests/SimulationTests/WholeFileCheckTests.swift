@@ -1,5 +1,6 @@
 import Simulation
 import Synchronization
+import TestBytes
 import Testing
 
 @testable import Engine
@@ -8,7 +9,7 @@ import Testing
 /// (I5); a store whose checksums are not those of its bytes costs one more read, and nothing else.
 @Suite("A file fetched in pieces")
 struct WholeFileCheckTests {
-    private static let bytes = (0..<3 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+    private static let bytes = TestBytes.random(3 << 20)
 
     private static func settings(_ checksums: SimulatedChecksumKind) -> SimulatedMountSettings {
         var settings = SimulatedMountSettings()

@@ -2,6 +2,7 @@ import Digests
 import Foundation
 import Logging
 import Synchronization
+import TestBytes
 import TestServer
 import Testing
 import Transport
@@ -12,13 +13,14 @@ struct AuthenticationTests {
     private let me = HTTPCredentials.negotiated(user: "me", password: "secret")
 
     @Test func `Digest is answered, and a change is never sent without its body`() async throws {
-        let bytes = pattern(300_000)
+        let bytes = TestBytes.random(300_000)
         let stored = Mutex<[[UInt8]]>([])
         try await ScriptedServer.run { request, connection in
             let isAllowed = DigestCheck.isAnswered(by: request, user: "me", password: "secret")
             if !isAllowed, request["expect"] != nil {
                 // Refused before the body is sent, so the connection cannot be reused.
-                try connection.answer("401 Unauthorized", [DigestCheck.challenge], pattern(10))
+                try connection.answer(
+                    "401 Unauthorized", [DigestCheck.challenge], TestBytes.random(10))
                 throw POSIXError(.ECONNRESET)
             }
             if request["expect"] != nil { try connection.write("HTTP/1.1 100 Continue\r\n\r\n") }
@@ -26,7 +28,7 @@ struct AuthenticationTests {
             if isAllowed { stored.withLock { $0.append(body) } }
             try connection.answer(
                 isAllowed ? "201 Created" : "401 Unauthorized",
-                isAllowed ? [] : [DigestCheck.challenge], pattern(10))
+                isAllowed ? [] : [DigestCheck.challenge], TestBytes.random(10))
         } _: { server in
             for length in [bytes.count, 1_000] {
                 let sink = CollectingSink()

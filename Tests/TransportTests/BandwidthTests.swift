@@ -1,6 +1,7 @@
 import Glibc
 import Meters
 import Synchronization
+import TestBytes
 import TestServer
 import Testing
 import Transport
@@ -36,7 +37,7 @@ struct BandwidthTests {
     @Test func `holds up downloads together, and short answers not, until it is lifted`()
         async throws
     {
-        let bytes = pattern(4 << 20)
+        let bytes = TestBytes.random(4 << 20)
         transport.setBandwidth(Self.down)
         try await ScriptedServer.run(answer(bytes)) { server in
             let sinks = [CollectingSink(), CollectingSink(), CollectingSink()]
@@ -62,7 +63,7 @@ struct BandwidthTests {
     }
 
     @Test func `holds up uploads until it is lifted`() async throws {
-        let bytes = pattern(2 << 20)
+        let bytes = TestBytes.random(2 << 20)
         transport.setBandwidth(Self.up)
         try await ScriptedServer.run(answer([])) { server in
             async let upload = transport.send(
@@ -81,7 +82,7 @@ struct BandwidthTests {
     }
 
     @Test func `lets as many bytes pass as the time allows`() async throws {
-        let bytes = pattern(1 << 20)
+        let bytes = TestBytes.random(1 << 20)
         transport.setBandwidth(Self.down)
         clock.setStep(.milliseconds(50))
         let start = clock.now
@@ -97,7 +98,7 @@ struct BandwidthTests {
     }
 
     @Test func `holds up nothing that goes to a program on this machine`() async throws {
-        let bytes = pattern(1 << 20)
+        let bytes = TestBytes.random(1 << 20)
         transport.setBandwidth(Bandwidth(up: 8 << 10, down: 8 << 10))
         let path = "/tmp/apus-bandwidth-\(UInt32.random(in: 0 ... .max))"
         defer { unlink(path) }

@@ -75,8 +75,3 @@ struct EndlessSource: HTTPBodySource {
         return buffer.count
     }
 }
-
-/// Bytes that differ at each offset.
-func pattern(_ count: Int) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: UInt64($0) &* 0x9E37_79B1 >> 13) }
-}

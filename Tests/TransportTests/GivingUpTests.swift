@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestBytes
 import TestServer
 import Testing
 import Transport
@@ -77,7 +78,7 @@ struct GivingUpTests {
             connection.awaitHangUp()
             throw POSIXError(.ECONNRESET)
         } _: { server in
-            let body = ArraySource(pattern(500_000))
+            let body = ArraySource(TestBytes.random(500_000))
             let error = await #expect(throws: TransportError.self) {
                 try await HTTPTransport(options).send(
                     HTTPRequest(
@@ -119,7 +120,7 @@ struct GivingUpTests {
     }
 
     @Test func `a sink that cancels its own task receives no more`() async throws {
-        let bytes = pattern(4_000_000)
+        let bytes = TestBytes.random(4_000_000)
         try await ScriptedServer.run { _, connection in
             try connection.answer("200 OK", [], bytes)
         } _: { server in

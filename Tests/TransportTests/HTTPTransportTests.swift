@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestBytes
 import TestServer
 import Testing
 import Transport
@@ -11,7 +12,7 @@ struct HTTPTransportTests {
     // MARK: Bodies
 
     @Test func `bodies stream both ways, each byte once`() async throws {
-        let bytes = pattern(9_000_001)
+        let bytes = TestBytes.random(9_000_001)
         let progress = Mutex<[(UInt64, UInt64)]>([])
         try await ScriptedServer.run { request, connection in
             let body = try connection.read(request.bodyBytes)
@@ -47,7 +48,7 @@ struct HTTPTransportTests {
     }
 
     @Test func `a part of a source is sent`() async throws {
-        let bytes = pattern(1_000)
+        let bytes = TestBytes.random(1_000)
         try await ScriptedServer.run { request, connection in
             try connection.answer("200 OK", [], connection.read(request.bodyBytes))
         } _: { server in
@@ -82,7 +83,7 @@ struct HTTPTransportTests {
             if request["expect"] != nil { try connection.write("HTTP/1.1 100 Continue\r\n\r\n") }
             try connection.answer("200 OK", [], connection.read(request.bodyBytes))
         } _: { server in
-            let bytes = pattern(count)
+            let bytes = TestBytes.random(count)
             for credentials in [nil, HTTPCredentials.negotiated(user: "me", password: "secret")] {
                 let (_, body) = try await transport.send(
                     HTTPRequest(
@@ -120,7 +121,7 @@ struct HTTPTransportTests {
 
     @Test func `a body above the bound ends the transfer`() async throws {
         try await ScriptedServer.run { _, connection in
-            try connection.answer("200 OK", [], pattern(1_001))
+            try connection.answer("200 OK", [], TestBytes.random(1_001))
         } _: { server in
             let error = await #expect(throws: TransportError.self) {
                 try await transport.send(HTTPRequest(.get, server.url("/")), bytesMax: 1_000)

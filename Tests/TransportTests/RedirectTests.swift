@@ -1,4 +1,5 @@
 import Foundation
+import TestBytes
 import TestServer
 import Testing
 
@@ -68,7 +69,7 @@ struct RedirectTests {
         try await ScriptedServer.run { request, connection in
             let body = try connection.read(request.bodyBytes)
             if request.target == "/old" {
-                try connection.answer("307 Moved", ["Location: /new"], pattern(100))
+                try connection.answer("307 Moved", ["Location: /new"], TestBytes.random(100))
             } else {
                 try connection.answer("201 Created", [], body)
             }
@@ -92,11 +93,11 @@ struct RedirectTests {
     ])
     func `a redirect to elsewhere is not followed`(location: String) async throws {
         try await ScriptedServer.run { _, connection in
-            try connection.answer("200 OK", [], pattern(7))
+            try connection.answer("200 OK", [], TestBytes.random(7))
         } _: { other in
             let location = location.replacing("PORT", with: "\(other.port)")
             try await ScriptedServer.run { _, connection in
-                try connection.answer("302 Found", ["Location: \(location)"], pattern(5))
+                try connection.answer("302 Found", ["Location: \(location)"], TestBytes.random(5))
             } _: { server in
                 let (response, body) = try await HTTPTransport().send(
                     HTTPRequest(
@@ -104,7 +105,7 @@ struct RedirectTests {
                         credentials: .basic(user: "me", password: "secret"),
                         redirects: .sameHostOrHTTPS(max: 4)))
                 #expect(response.status == 302)
-                #expect(body == pattern(5))
+                #expect(body == TestBytes.random(5))
                 #expect(server.requests.count == 1)
                 #expect(other.connectionCount == 0)
             }
@@ -113,12 +114,12 @@ struct RedirectTests {
 
     @Test func `a redirect loop ends after the allowed number of redirects`() async throws {
         try await ScriptedServer.run { _, connection in
-            try connection.answer("302 Found", ["Location: /again"], pattern(5))
+            try connection.answer("302 Found", ["Location: /again"], TestBytes.random(5))
         } _: { server in
             let (response, body) = try await HTTPTransport().send(
                 HTTPRequest(.get, server.url("/"), redirects: .sameHostOrHTTPS(max: 4)))
             #expect(response.status == 302)
-            #expect(body == pattern(5))
+            #expect(body == TestBytes.random(5))
             #expect(server.requests.count == 5)
         }
     }

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import TestBytes
 import TestServer
 import Testing
 import Transport
@@ -10,7 +11,7 @@ struct SlowBodyTests {
     private let transport = HTTPTransport()
 
     @Test func `a sink that waits delays no other transfer, and pauses its own`() async throws {
-        let bytes = pattern(20 << 20)
+        let bytes = TestBytes.random(20 << 20)
         let received = Count()
         try await ScriptedServer.run { request, connection in
             try connection.answer("200 OK", [], request.target == "/large" ? bytes : [1])
@@ -37,7 +38,7 @@ struct SlowBodyTests {
     }
 
     @Test func `a source that waits delays no other transfer`() async throws {
-        let bytes = pattern(3 << 20)
+        let bytes = TestBytes.random(3 << 20)
         try await ScriptedServer.run { request, connection in
             if request["Expect"] != nil { try connection.write("HTTP/1.1 100 Continue\r\n\r\n") }
             try connection.answer("200 OK", [], connection.read(request.bodyBytes))
@@ -77,7 +78,7 @@ struct SlowBodyTests {
 
     /// The sink is in use while the request is cancelled; the call waits for it.
     @Test func `a cancelled request returns once its sink is free`() async throws {
-        let bytes = pattern(4 << 20)
+        let bytes = TestBytes.random(4 << 20)
         try await ScriptedServer.run { _, connection in
             try connection.answer("200 OK", [], bytes)
         } _: { server in
@@ -98,7 +99,7 @@ struct SlowBodyTests {
 
     /// Method: all bytes have come, but the sink has only begun with the first ones.
     @Test func `a request that is cancelled before its sink has all bytes says so`() async throws {
-        let bytes = pattern(900_000)
+        let bytes = TestBytes.random(900_000)
         try await ScriptedServer.run { _, connection in
             try connection.answer("200 OK", [], bytes)
         } _: { server in

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestBytes
 import TestServer
 import Testing
 import Transport
@@ -213,7 +214,8 @@ struct TurnTests {
                 try await transport.send(
                     HTTPRequest(
                         .put, server.url("/long"),
-                        body: .source(ArraySource(pattern(1_000_000)), range: 0..<1_000_000)))
+                        body: .source(
+                            ArraySource(TestBytes.random(1_000_000)), range: 0..<1_000_000)))
             }
             for await _ in arrived { break }
             defer { goOn.signal() }

@@ -4,6 +4,7 @@ import Host
 import Logging
 import ProviderConformance
 import Synchronization
+import TestBytes
 import TestServer
 import Testing
 import Transport
@@ -31,17 +32,6 @@ import Transport
 
     private func key(_ path: String) throws -> ObjectKey {
         ObjectKey(try path.split(separator: "/").map { try #require(FileName(String($0))) })
-    }
-
-    /// Bytes of which no two pieces of 64 KiB are alike.
-    private func bytes(_ count: Int) -> [UInt8] {
-        let piece = (0..<(64 << 10)).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 11) }
-        var bytes: [UInt8] = []
-        while bytes.count < count {
-            withUnsafeBytes(of: bytes.count) { bytes += $0 }
-            bytes += piece.dropFirst(8)
-        }
-        return Array(bytes.prefix(count))
     }
 
     /// Compared here, as a failed expectation would print megabytes.
@@ -91,7 +81,7 @@ import Transport
         let cloud = NextcloudServer()
         try await cloud.serve { server in
             let provider = try await provider(server)
-            let content = bytes(2 * Self.chunk + 1)
+            let content = TestBytes.random(2 * Self.chunk + 1)
             let session = RecordedUpload()
             let object = try await write(provider, "großer film.mov", content, session)
             #expect(holds(cloud, content, at: "großer film.mov"))
@@ -117,7 +107,7 @@ import Transport
         try await cloud.serve { request in
             request.target.hasSuffix(place) && breaks.withLock { $0 }
         } _: { server in
-            let content = bytes(3 * Self.chunk)
+            let content = TestBytes.random(3 * Self.chunk)
             let session = RecordedUpload()
             let error = await #expect(throws: ProviderError.self) {
                 _ = try await write(provider(server), "film", content, session)
@@ -149,7 +139,7 @@ import Transport
             request.target.hasSuffix("/00002") && breaks.withLock { $0 }
         } _: { server in
             let provider = try await provider(server)
-            let content = bytes(2 * Self.chunk)
+            let content = TestBytes.random(2 * Self.chunk)
             let session = RecordedUpload()
             await #expect(throws: ProviderError.self) {
                 _ = try await write(provider, "film", content, session)
@@ -174,7 +164,7 @@ import Transport
             return false
         } _: { server in
             let provider = try await provider(server)
-            let content = bytes(2 * Self.chunk)
+            let content = TestBytes.random(2 * Self.chunk)
             let session = RecordedUpload()
             let error = await #expect(throws: ProviderError.self) {
                 _ = try await write(provider, "film", content, session)
@@ -200,7 +190,7 @@ import Transport
             return false
         } _: { server in
             let provider = try await provider(server)
-            let content = bytes(2 * Self.chunk)
+            let content = TestBytes.random(2 * Self.chunk)
             let session = RecordedUpload()
             let error = await #expect(throws: ProviderError.self) {
                 _ = try await write(provider, "film", content, session)
@@ -229,7 +219,8 @@ import Transport
             }
             let session = RecordedUpload()
             let error = await #expect(throws: ProviderError.self) {
-                _ = try await write(provider, "film", bytes(2 * Self.chunk), base: base, session)
+                _ = try await write(
+                    provider, "film", TestBytes.random(2 * Self.chunk), base: base, session)
             }
             #expect(error?.kind == (isNew ? .exists : .changed))
             #expect(holds(cloud, [7, 7], at: "film"))
@@ -244,7 +235,7 @@ import Transport
             let provider = try await provider(server)
             let session = RecordedUpload()
             await #expect(throws: ProviderError.self) {
-                _ = try await write(provider, "film", bytes(2 * Self.chunk), session)
+                _ = try await write(provider, "film", TestBytes.random(2 * Self.chunk), session)
             }
             let token = try #require(session.token)
             try await provider.abandon(token, of: key("film"))
@@ -265,7 +256,7 @@ import Transport
             try connection.answer(answer.status, answer.headers, answer.body)
         } _: { server in
             let provider = try await provider(server)
-            let content = bytes(2 * Self.chunk)
+            let content = TestBytes.random(2 * Self.chunk)
             _ = try await write(provider, "film", content)
             #expect(holds(cloud, content, at: "film"))
         }
