@@ -2,8 +2,8 @@
 package enum TestBytes {
     /// Returns bytes that do not compress or repeat, other ones for each seed: the output of SplitMix64.
     ///
-    /// Most tests run in a debug build, in which `map` calls several functions for each byte: that took a
-    /// third of the time of all tests.
+    /// Most tests run in a debug build, in which `map` calls several functions for each byte: that took up
+    /// to 80 % of a test's processor time.
     package static func random(_ count: Int, seed: UInt64 = 0) -> [UInt8] {
         let wordCount = (count + 7) / 8
         let words = [UInt64](unsafeUninitializedCapacity: wordCount) { words, filled in
