@@ -213,7 +213,7 @@ struct PowerCutWhilePausedTests {
     func `all edits before the end of a mount survive`(count: Int) throws {
         try Self.run(seed: 1) { it in
             for number in 0..<count { try await it.write("new \(number)", [8]) }
-            _ = await it.mount.stop()
+            await it.mount.stop()
             await it.mount.cutPower()
             try it.mount.start()
             for number in 0..<count { #expect(try await it.read("new \(number)") == [8]) }
@@ -224,7 +224,7 @@ struct PowerCutWhilePausedTests {
     func `names before the end of a mount survive`(seed: UInt64) throws {
         try Self.run(seed: seed) { it in
             try await it.rename("moved", to: "renamed")
-            _ = await it.mount.stop()
+            await it.mount.stop()
             await it.mount.cutPower()
             try it.mount.start()
             #expect(try await it.names(in: "") == ["early", "edited", "removed", "renamed"])

@@ -102,9 +102,9 @@ struct Durability: Sendable {
         evictionsUnsynced.withLock { $0.subtract(evicted) }
     }
 
-    /// Synchronises the content that was written, and then the database: with the marks that the content
-    /// is there, and with all other changes. Nothing else may need them on the disk for hours, as while
-    /// nothing is sent.
+    /// Synchronises the content of files that are no longer being written, and then the database: with the
+    /// marks that the content is there, and with all other changes. Nothing else may need them on the disk
+    /// for hours, as while nothing is sent.
     func keepSafe() throws(Blocked) {
         try pass.withLock { _ throws(Blocked) in try synchronizeWritten() }
         try store.synchronize()
