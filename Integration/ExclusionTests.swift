@@ -45,6 +45,9 @@ extension MountedTests {
             let list = try Program.require(Apus.path, "ls", folder.local("Letters"))
             #expect(list.contains("excluded         ~$a.docx"), "\(list)")
             #expect(list.contains("local            a.docx"), "\(list)")
+            let status = try Program.require(
+                Apus.path, "status", "--json", folder.local("Letters/.DS_Store"))
+            #expect(status.contains(#""state":"excluded""#), "\(status)")
             try Apus.expectRefusal(
                 "evict", folder.local("Letters/.DS_Store"), naming: "exists only here")
         }

@@ -7,7 +7,7 @@ import Foundation
 extension StatusItem {
     init(_ item: PendingItem) {
         self.init(
-            path: item.path, state: State(rawValue: item.state.rawValue) ?? .dirty,
+            path: item.path, state: State(item.state),
             bytes: item.size, bytesSent: item.transfer?.bytesSent ?? 0, bytesHere: item.bytesHere)
         operation =
             item.transfer.map { Operation($0.kind) }
@@ -26,6 +26,20 @@ extension StatusItem {
     }
 }
 
+extension StatusItem.State {
+    init(_ state: ItemState) {
+        self =
+            switch state {
+            case .remote: .remote
+            case .partial: .partial
+            case .local: .local
+            case .dirty: .dirty
+            case .excluded: .excluded
+            case .uploading: .uploading
+            }
+    }
+}
+
 extension ListItem {
     init(_ item: ListedItem, path: String) {
         let kind: Kind =
@@ -36,7 +50,7 @@ extension ListItem {
             }
         let state: State =
             switch item.condition {
-            case .state(let state): State(rawValue: state.rawValue) ?? .dirty
+            case .state(let state): State(state)
             case .conflict: .conflict
             case .held: .held
             case .failed: .failed
@@ -51,6 +65,20 @@ extension ListItem {
         self.init(
             path: path, kind: kind, state: state, percent: percent, bytes: item.size,
             modified: item.modified.date, pin: item.pin.flatMap { Pin(rawValue: $0.rawValue) })
+    }
+}
+
+extension ListItem.State {
+    init(_ state: ItemState) {
+        self =
+            switch state {
+            case .remote: .remote
+            case .partial: .partial
+            case .local: .local
+            case .dirty: .dirty
+            case .excluded: .excluded
+            case .uploading: .uploading
+            }
     }
 }
 

@@ -9,7 +9,7 @@ struct MetricsCommand: AsyncParsableCommand {
         discussion: """
             Without a path, those of all your mounts; the label `mount` tells them apart. They are \
             for a collector, such as the textfile collector of node_exporter; \
-            `docs/control-api.md` describes each.
+            Each is described in control-api.md, with the other documents of Apus.
 
             EXAMPLES:
               apus metrics

@@ -4,7 +4,7 @@ package import FoundationEssentials
 package struct StatusItem: Codable, Hashable, Sendable {
     /// The location of its bytes, as in `user.apus.state`.
     package enum State: String, Codable, Hashable, Sendable {
-        case remote, partial, local, dirty, uploading
+        case remote, partial, local, dirty, excluded, uploading
     }
 
     /// The next step towards agreement of local and remote.

@@ -140,7 +140,10 @@ extension Engine {
         let state: ItemState =
             transfer != nil
             ? .uploading
-            : isPending ? .dirty : bytesHere != nil ? .partial : ItemState(record?.presence)
+            : isPending
+                ? .dirty
+                : try database.isExcluded(pending.inode)
+                    ? .excluded : bytesHere != nil ? .partial : ItemState(record?.presence)
         let path = ObjectKey(try database.path(of: pending.inode)).description
         var failure = pending.failure
         if try database.isInDanger(pending.inode) {
