@@ -60,7 +60,8 @@ let package = Package(
         .target(
             name: "Engine",
             dependencies: [
-                "Digests", "Meters", .product(name: "GRDB", package: "GRDB.swift"), log,
+                "Digests", "Meters", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"), log,
             ],
             swiftSettings: settings),
 

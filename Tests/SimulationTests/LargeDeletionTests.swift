@@ -42,11 +42,33 @@ struct LargeDeletionTests {
         var largest: Int { counts.withLock(\.largest) }
         var sum: Int { counts.withLock(\.sum) }
 
-        func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
-            eventKind.tableName == "remote"
+        /// Has triggers report the rows: GRDB's observers see only those of statements that GRDB runs.
+        func begin(in database: Database) throws {
+            database.add(transactionObserver: self, extent: .observerLifetime)
+            let note = DatabaseFunction("note_row", argumentCount: 0) { [self] _ in
+                counts.withLock { $0.current += 1 }
+                return nil
+            }
+            database.add(function: note)
+            for change in Self.changes {
+                try database.execute(
+                    sql: """
+                        CREATE TEMP TRIGGER note_\(change) AFTER \(change) ON main.remote
+                        BEGIN SELECT note_row(); END
+                        """)
+            }
         }
 
-        func databaseDidChange(with event: DatabaseEvent) { counts.withLock { $0.current += 1 } }
+        func end(in database: Database) throws {
+            for change in Self.changes { try database.execute(sql: "DROP TRIGGER note_\(change)") }
+            database.remove(transactionObserver: self)
+        }
+
+        private static let changes = ["insert", "update", "delete"]
+
+        func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+
+        func databaseDidChange(with event: DatabaseEvent) {}
 
         func databaseDidCommit(_ database: Database) {
             let isRecording = counts.withLock { counts in
@@ -68,11 +90,9 @@ struct LargeDeletionTests {
         _ body: () async throws -> Void
     ) async throws -> RowCounts {
         let counts = RowCounts(recordings: recordings)
-        try it.engine.store.write {
-            $0.add(transactionObserver: counts, extent: .observerLifetime)
-        }
+        try it.engine.store.write { try counts.begin(in: $0) }
         try await body()
-        try it.engine.store.write { $0.remove(transactionObserver: counts) }
+        try it.engine.store.write { try counts.end(in: $0) }
         return counts
     }
 

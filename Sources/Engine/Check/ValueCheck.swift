@@ -109,7 +109,7 @@ struct ValueCheck: CheckStep {
         let all: [String: (any DatabaseValueConvertible)?] = [
             "uid": context.owner.userID, "gid": context.owner.groupID, "now": context.now,
         ]
-        let used = StatementArguments(all.filter { substitute == ":\($0.key)" })
+        let used = Arguments(all.filter { substitute == ":\($0.key)" })
         try context.forEach("id", of: "inodes", where: isBad) { inode, _ in
             try database.run(
                 "UPDATE inodes SET \(column) = \(substitute) WHERE id = :id", used + ["id": inode])

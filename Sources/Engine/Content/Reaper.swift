@@ -236,14 +236,13 @@ extension Database {
     /// Returns inodes without a name that have more local state than the synchroniser needs,
     /// ascending.
     fileprivate func unreaped(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT id FROM inodes WHERE links = 0 AND id > ? AND (
-                    presence > 0 OR writing = 1 OR NOT EXISTS (
-                        SELECT 1 FROM pending WHERE inode = id
-                        UNION ALL SELECT 1 FROM synced WHERE inode = id))
-                ORDER BY id LIMIT ?
-                """)
-        return try InodeNumber.fetchAll(statement, arguments: [inode, limit])
+        try values(
+            """
+            SELECT id FROM inodes WHERE links = 0 AND id > ? AND (
+                presence > 0 OR writing = 1 OR NOT EXISTS (
+                    SELECT 1 FROM pending WHERE inode = id
+                    UNION ALL SELECT 1 FROM synced WHERE inode = id))
+            ORDER BY id LIMIT ?
+            """, [inode, limit])
     }
 }

@@ -20,10 +20,10 @@ extension Database {
     /// Makes those inodes that are pending due at a time, or at their current due time if that is
     /// earlier and further changes have postponed it long enough.
     func enqueue(_ inodes: some Sequence<InodeNumber>, due: Duration) throws {
-        let statement = try cachedStatement(
-            sql: "UPDATE pending SET \(Self.dueAssignment) WHERE inode = :inode")
         for inode in inodes where try !isPostponed(inode, to: due) {
-            try statement.execute(arguments: ["inode": inode, "due": due.nanoseconds])
+            try run(
+                "UPDATE pending SET \(Self.dueAssignment) WHERE inode = :inode",
+                ["inode": inode, "due": due.nanoseconds])
         }
     }
 
@@ -90,14 +90,13 @@ extension Database {
     func firstDue(
         except others: some Collection<InodeNumber>
     ) throws -> (inode: InodeNumber, due: Duration)? {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT inode, due FROM pending WHERE blocked_by IS NULL AND due NOT NULL
-                ORDER BY due LIMIT ?
-                """)
-        return try StatementRow.fetchCursor(statement, arguments: [others.count + 1])
-            .map { ($0[0], .nanoseconds($0[1] as Int64)) }
-            .first { inode, _ in !others.contains(inode) }
+        try rows(
+            """
+            SELECT inode, due FROM pending WHERE blocked_by IS NULL AND due NOT NULL
+            ORDER BY due LIMIT ?
+            """, [others.count + 1]
+        ) { (inode: $0[0], due: .nanoseconds($0[1] as Int64)) }
+        .first { inode, _ in !others.contains(inode) }
     }
 
     /// Assigns the next due time of a synchronised inode. If a change has enqueued it meanwhile, it

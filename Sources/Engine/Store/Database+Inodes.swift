@@ -126,7 +126,7 @@ extension Database {
             values.append(inode.target.map { Data($0) })
         }
         values.append(inode.id)
-        try run("UPDATE inodes SET \(assignments) WHERE id = ?", StatementArguments(values))
+        try run("UPDATE inodes SET \(assignments) WHERE id = ?", Arguments(values))
     }
 
     /// Records the last use of content, for eviction, to the minute.
@@ -177,7 +177,7 @@ extension Database {
     /// Adds a range to a file's local bytes, merging adjacent ranges.
     func insertExtent(_ range: Range<UInt64>, of number: InodeNumber) throws {
         let touching = "FROM extents WHERE inode = ? AND start <= ? AND stop >= ?"
-        let bounds: StatementArguments = [
+        let bounds: Arguments = [
             number, range.upperBound.stored, range.lowerBound.stored,
         ]
         let row = try row("SELECT min(start), max(stop) \(touching)", bounds)

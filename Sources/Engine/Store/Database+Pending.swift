@@ -63,7 +63,7 @@ extension Database {
         kind = :kind, what = :what, why = :why, remedy = :remedy, final = :final
         """
 
-    static func failureArguments(_ failure: SyncFailure?) -> StatementArguments {
+    static func failureArguments(_ failure: SyncFailure?) -> Arguments {
         [
             "kind": failure?.kind, "what": failure?.what, "why": failure?.why,
             "remedy": failure?.remedy, "final": failure?.isFinal,
@@ -234,8 +234,8 @@ extension Database {
     }
 
     static func arguments(
-        _ ancestor: InodeNumber, _ others: StatementArguments = [:]
-    ) -> StatementArguments {
+        _ ancestor: InodeNumber, _ others: Arguments = [:]
+    ) -> Arguments {
         ancestor == .root ? others : others + ["ancestor": ancestor.rawValue]
     }
 }

@@ -20,6 +20,10 @@ extension StoredValue {
         Stored.fromDatabaseValue(value).map(Self.init(stored:))
     }
 
+    func bind(to statement: SQLiteStatement, at index: CInt) -> CInt {
+        stored.bind(to: statement, at: index)
+    }
+
     init?(sqliteStatement: SQLiteStatement, index: CInt) {
         guard let stored = Stored(sqliteStatement: sqliteStatement, index: index) else {
             return nil

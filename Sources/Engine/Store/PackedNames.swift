@@ -22,7 +22,7 @@ struct PackedNames {
     }
 
     /// The arguments of these names, and others.
-    func arguments(_ others: StatementArguments = [:]) -> StatementArguments {
+    func arguments(_ others: Arguments = [:]) -> Arguments {
         others + ["places": String(decoding: places, as: UTF8.self), "bytes": Data(bytes)]
     }
 }

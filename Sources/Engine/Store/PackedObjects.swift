@@ -75,7 +75,7 @@ struct PackedObjects {
     }
 
     /// The arguments of these objects, and others.
-    func arguments(_ others: StatementArguments = [:]) -> StatementArguments {
+    func arguments(_ others: Arguments = [:]) -> Arguments {
         others + ["places": String(decoding: places, as: UTF8.self) + "]", "bytes": Data(bytes)]
     }
 }

@@ -3,24 +3,11 @@ import GRDB
 /// The current row of a running statement, which reads its columns; valid until the next step.
 ///
 /// GRDB's `Row` has the names of its columns, too: it copies and sorts them for each query, which takes
-/// longer than to read one row. A cursor of values passes the statement on instead.
-struct StatementRow: DatabaseValueConvertible, StatementColumnConvertible {
+/// longer than to read one row.
+struct StatementRow {
     private let statement: SQLiteStatement
 
-    init(sqliteStatement: SQLiteStatement, index: CInt) {
-        statement = sqliteStatement
-    }
-
-    /// Returns the row, also if its first column is NULL.
-    static func fromStatement(
-        _ sqliteStatement: SQLiteStatement, atUncheckedIndex index: CInt
-    ) -> Self? {
-        Self(sqliteStatement: sqliteStatement, index: index)
-    }
-
-    // Required of the values of a cursor. Only columns have database values.
-    var databaseValue: DatabaseValue { .null }
-    static func fromDatabaseValue(_ value: DatabaseValue) -> Self? { nil }
+    init(_ statement: SQLiteStatement) { self.statement = statement }
 
     /// Decodes a column.
     ///

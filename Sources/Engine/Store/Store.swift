@@ -196,7 +196,6 @@ package final class Store: Sendable {
         let isOnly = writer.database is DatabaseQueue
         return try writer.database.unsafeRead { database in
             if isOnly { return try Self.withoutChanges(in: database, body) }
-            // GRDB's own transactions are compiled each time.
             try database.run("BEGIN DEFERRED TRANSACTION")
             defer {
                 if (try? database.run("COMMIT TRANSACTION")) == nil { try? database.rollback() }
@@ -238,16 +237,16 @@ package final class Store: Sendable {
         let (value, changes) = try writer.use { database in
             let before = Self.changeCount(database)
             defer { if Self.changeCount(database) != before { commitSync.noteCommit() } }
-            var value: Value?
-            var watch: Stopwatch?
-            defer { watch?.stop(into: commitTimes) }
-            try database.inTransaction {
-                value = try body(database)
-                watch = Stopwatch()
-                return .commit
+            // GRDB's own transactions are compiled each time.
+            try database.run("BEGIN IMMEDIATE TRANSACTION")
+            do {
+                let value = try body(database)
+                try commitTimes.timing { try database.run("COMMIT TRANSACTION") }
+                return (value, Self.changeCount(database) - before)
+            } catch {
+                try? database.rollback()
+                throw error
             }
-            guard let value else { preconditionFailure("a committed transaction has a value") }
-            return (value, Self.changeCount(database) - before)
         }
         checkpointer?.note(changes: changes)
         if changes > 0 { commitWatch.noteCommit() }

@@ -50,18 +50,16 @@ extension Database {
     /// - Returns: One element for each name; nil if the name is unknown, or if its inode has a row
     ///   in `remote`.
     func knownObjects(_ names: [FileName], in parent: InodeNumber) throws -> [KnownObject?] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT page.key, remote_modified, \(SyncedRecord.columns), \(InodeRecord.columns)
-                FROM json_each(:places) AS page
-                CROSS JOIN synced ON synced.parent = :parent AND synced.name = \(PackedNames.name)
-                CROSS JOIN inodes ON inodes.id = synced.inode
-                WHERE NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = synced.inode)
-                """)
-        let rows = try StatementRow.fetchCursor(
-            statement, arguments: PackedNames(names).arguments(["parent": parent]))
         var known = [KnownObject?](repeating: nil, count: names.count)
-        while let row = try rows.next() {
+        try forEachRow(
+            """
+            SELECT page.key, remote_modified, \(SyncedRecord.columns), \(InodeRecord.columns)
+            FROM json_each(:places) AS page
+            CROSS JOIN synced ON synced.parent = :parent AND synced.name = \(PackedNames.name)
+            CROSS JOIN inodes ON inodes.id = synced.inode
+            WHERE NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = synced.inode)
+            """, PackedNames(names).arguments(["parent": parent])
+        ) { row in
             known[row[0]] = KnownObject(
                 record: InodeRecord(row, from: 10), synced: SyncedRecord(row, from: 2),
                 remoteModified: row[1])
@@ -249,7 +247,7 @@ extension SyncedRecord {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
-    fileprivate func arguments(of inode: InodeNumber) -> StatementArguments {
+    fileprivate func arguments(of inode: InodeNumber) -> Arguments {
         [
             inode, parent, name, etag, size.stored, mode, modified, generation, extendedAttributes,
         ]

@@ -135,7 +135,7 @@ extension Database {
         let times = try Timestamp.fetchCursor(
             cachedStatement(
                 sql: "SELECT time FROM trash WHERE \(Self.isBelowPath) ORDER BY time DESC"),
-            arguments: Self.arguments(path))
+            arguments: StatementArguments(Self.arguments(path)))
         return try withExtendedLifetime(times) {
             var start: Timestamp?
             while let time = try times.next() {
@@ -170,8 +170,8 @@ extension Database {
         "(path = :path OR path > :lower AND path < :upper OR :path = x'')"
 
     private static func arguments(
-        _ path: ObjectKey, _ others: StatementArguments = [:]
-    ) -> StatementArguments {
+        _ path: ObjectKey, _ others: Arguments = [:]
+    ) -> Arguments {
         let bytes = path.stored
         return others + [
             "path": bytes, "lower": bytes + [UInt8(ascii: "/")],
