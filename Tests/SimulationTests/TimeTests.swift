@@ -28,6 +28,73 @@ struct TimeTests {
         }
     }
 
+    enum End: CaseIterable { case close, kill, powerCut }
+
+    /// Goal: `tar x`, which sets the time and the owner of each file before its close, costs no commits for them.
+    @Test(arguments: End.allCases)
+    func `the time and the owner of a file that is being written, without a commit`(end: End) throws
+    {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("a", [])
+            let inode = try await it.find("a")
+            try await it.open(inode)
+            try await it.write([1, 2, 3], at: 0, of: inode)
+            let before = try it.engine.attributes(of: inode)
+            try await it.wait(.seconds(1))
+            let commits = it.engine.store.commitCount
+            var change = AttributeChange()
+            change.modified = .at(Self.time)
+            change.userID = before.userID
+            change.groupID = before.groupID
+            change.clearsSetID = true
+            let changed = try it.engine.setAttributes(of: inode, to: change)
+            #expect(it.engine.store.commitCount == commits)
+            #expect(changed.modified == Self.time && changed.changed > before.changed)
+            #expect(try it.engine.attributes(of: inode) == changed)
+            switch end {
+            case .close: it.engine.release(inode, access: .write)
+            case .kill: await it.mount.kill()
+            case .powerCut:
+                try it.engine.synchronize(inode)
+                await it.mount.cutPower()
+            }
+            if end != .close { try it.mount.start() }
+            let after = try it.engine.attributes(of: inode)
+            #expect(after.modified == Self.time)
+            if end == .close { #expect(after.changed == changed.changed) }
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remote.attributes()[Scenario.key("a")]?.modified == Self.time)
+        }
+    }
+
+    @Test func `a mode of a file that is being written survives a kill`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("a", [])
+            let inode = try await it.find("a")
+            try await it.open(inode)
+            try await it.write([1, 2, 3], at: 0, of: inode)
+            var change = AttributeChange()
+            change.mode = 0o4750
+            change.modified = .at(Self.time)
+            _ = try it.engine.setAttributes(of: inode, to: change)
+            change = AttributeChange()
+            change.clearsSetID = true
+            _ = try it.engine.setAttributes(of: inode, to: change)
+            await it.mount.kill()
+            try it.mount.start()
+            let attributes = try it.engine.attributes(of: inode)
+            #expect(attributes.mode == 0o750)
+            #expect(attributes.modified == Self.time)
+        }
+    }
+
     @Test func `the time of a file that is opened for writing afterwards`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")

@@ -239,6 +239,7 @@ extension ContentStore {
         _ inode: InodeNumber, _ state: inout OpenFile.State
     ) throws(Blocked) -> InodeRecord {
         let (isChanged, size, modified) = (state.isChanged, state.size, state.modified)
+        let changed = max(modified, state.changed)
         let (isWriting, isMarked) = (
             state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
         )
@@ -252,7 +253,7 @@ extension ContentStore {
             // Without a write, the database may have the newer time.
             if isChanged {
                 record.modified = modified
-                record.changed = max(record.changed, modified)
+                record.changed = max(record.changed, changed)
                 record.generation += 1
             }
             record.isWriting = isWriting

@@ -96,7 +96,7 @@ extension ContentStore {
                 try database.setLocalBytes(status.allocatedBytes, of: inode)
             }
             if record.presence != .remote, try database.isOnlyHere(inode) {
-                record.modified = max(record.modified, status.modified)
+                record.modified = status.modified
                 record.generation += 1
                 try database.record(.changed, on: .local, inode, at: clock.wallTime)
             }

@@ -11,6 +11,8 @@ final class OpenFile: Sendable {
         var writers = 0
         var size: UInt64
         var modified: Timestamp
+        /// The last change of its attributes that the database does not have yet. POSIX: `st_ctim`.
+        var changed = Timestamp(nanoseconds: .min)
         /// The local bytes. Bytes written here are local, as are zeros past the end.
         var present: ExtentSet
         /// The bytes that are being fetched.
@@ -49,6 +51,11 @@ final class OpenFile: Sendable {
         var isPunchRefused = false
         /// Whether its last user has left it.
         var isClosed = false
+
+        /// Whether its last close stores its times with a new version. After a kill the next start does that.
+        var areTimesStoredAtClose: Bool {
+            isMarkedWriting && isChanged && stored == .whole && writers > 0
+        }
 
         var isWhole: Bool { present.contains(0..<size) }
 
@@ -121,8 +128,11 @@ final class OpenFile: Sendable {
     /// Whether bytes have to be fetched before all of it can be read.
     var isMissingBytes: Bool { state.withLock { $0.stored != .whole && !$0.isWhole } }
 
-    /// Size and time while the file may be being written; otherwise nil, as the database has them.
-    var writtenState: (size: UInt64, modified: Timestamp)? {
-        state.withLock { $0.isMarkedWriting ? ($0.size, $0.modified) : nil }
+    /// Size and times while the file may be being written; otherwise nil, as the database has them.
+    var writtenState: (size: UInt64, modified: Timestamp, changed: Timestamp)? {
+        state.withLock { state in
+            guard state.isMarkedWriting else { return nil }
+            return (state.size, state.modified, max(state.modified, state.changed))
+        }
     }
 }

@@ -39,7 +39,7 @@ struct Tree: Sendable {
                 var attributes = attributes(record)
                 attributes.size = written.size
                 attributes.modified = written.modified
-                attributes.changed = max(attributes.changed, written.modified)
+                attributes.changed = max(attributes.changed, written.changed)
                 return attributes
             }
             let id = record.id
@@ -70,15 +70,14 @@ struct Tree: Sendable {
             case .at(let time): time
             case nil: nil
             }
-        if let modified, let file = files.existing(inode) {
-            // While a file is being written, its time is kept with its content, and stored at its
-            // release.
-            try file.withState { state throws(Blocked) in
-                state.modified = modified
-                if state.isMarkedWriting {
-                    try onDisk(
-                        "set the time of inode \(inode)", do: state.file.setModified(modified))
-                }
+        if let file = files.existing(inode) {
+            let areTimesKept = try file.withState { state throws(Blocked) in
+                if let modified { try keep(modified, inode, &state) }
+                if state.areTimesStoredAtClose { state.changed = max(state.changed, now) }
+                return state.areTimesStoredAtClose
+            }
+            if areTimesKept, let record = try unchanged(inode, by: change) {
+                return try current(record)
             }
         }
         let due = agenda.due(after: configuration.settleTime)
@@ -108,6 +107,29 @@ struct Tree: Sendable {
         files.existing(inode)?.noteNewMode()
         agenda.notify(due: due)
         return try current(record)
+    }
+
+    /// Keeps the time of a file that is being written with its content, to be stored at its release.
+    private func keep(
+        _ modified: Timestamp, _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Blocked) {
+        state.modified = modified
+        guard state.isMarkedWriting else { return }
+        try onDisk("set the time of inode \(inode)", do: state.file.setModified(modified))
+    }
+
+    /// Returns a file that is being written, of which a change alters no more than its times.
+    private func unchanged(
+        _ inode: InodeNumber, by change: AttributeChange
+    ) throws(Blocked) -> InodeRecord? {
+        let record = try store.readBriefly { try $0.existingInode(inode) }
+        let mode = change.clearsSetID ? record.mode.withoutSetID : record.mode
+        let isSame =
+            record.mode == mode && mode == change.mode.map { $0 & 0o7777 } ?? mode
+            && record.userID == change.userID ?? record.userID
+            && record.groupID == change.groupID ?? record.groupID
+        // The time of a file whose metadata is not known has to be told from that which the remote has.
+        return isSame && record.isWriting && record.hasMetadata ? record : nil
     }
 
     /// The maximum size of all names of one inode. Linux: `XATTR_LIST_MAX`.
