@@ -10,7 +10,8 @@ extension Database {
         let statement = try cachedStatement(sql: sql)
         guard sql.hasPrefix("INSERT") || sql.hasPrefix("UPDATE") else {
             // GRDB keeps track of transactions, and tells ``SettlementObserver`` of deleted rows.
-            return try statement.execute(arguments: StatementArguments(arguments))
+            return try statement.execute(
+                arguments: arguments.isEmpty ? nil : StatementArguments(arguments))
         }
         _ = try first(statement, arguments) { _ in }
     }
@@ -133,6 +134,8 @@ struct Arguments: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
         names = elements.map(\.0)
         values = elements.map(\.1)
     }
+
+    var isEmpty: Bool { values.isEmpty }
 
     /// - Precondition: Both are in order, or both have names.
     static func + (first: Self, second: Self) -> Self {
