@@ -79,7 +79,12 @@ extension ContentStore {
     }
 
     /// Sets a file to the size and time of its content file and starts a new version.
-    func finishAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
+    ///
+    /// - Parameter isAfterPowerCut: Whether the content file may have lost its last time, unless a program
+    ///   has synchronised it.
+    func finishAbandonedWrite(
+        _ inode: InodeNumber, isAfterPowerCut: Bool = false
+    ) throws(Blocked) {
         // Its space is measured too, as the last measurement was lost with the process.
         let status = try onDisk(
             "read the content size of inode \(inode)",
@@ -96,7 +101,10 @@ extension ContentStore {
                 try database.setLocalBytes(status.allocatedBytes, of: inode)
             }
             if record.presence != .remote, try database.isOnlyHere(inode) {
-                record.modified = status.modified
+                let isTimeLost = try isAfterPowerCut && !database.isFsynced(inode)
+                record.modified =
+                    isTimeLost ? max(record.modified, status.modified) : status.modified
+                record.changed = max(record.changed, clock.wallTime)
                 record.generation += 1
                 try database.record(.changed, on: .local, inode, at: clock.wallTime)
             }

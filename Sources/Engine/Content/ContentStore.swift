@@ -47,7 +47,7 @@ final class ContentStore: Sendable {
     func openNew(_ record: InodeRecord) throws(Blocked) {
         disk.awaitDescriptors()
         let file = try files.retain(record.id) { () throws(Blocked) in
-            try load(StoredFile(record: record, isPending: true))
+            try load(StoredFile(record: record, isPending: true, isNew: true))
         }
         do throws(Blocked) {
             try addWriter(to: file)
@@ -183,6 +183,8 @@ final class ContentStore: Sendable {
         var extents = ExtentSet()
         /// Whether it is being written and has changes that are only here.
         let isPending: Bool
+        /// Whether it has no content file yet.
+        var isNew = false
         /// The space that its content takes, as recorded.
         var bytes: UInt64 = 0
     }
@@ -230,12 +232,14 @@ final class ContentStore: Sendable {
             file = try replacedContent(of: inode)
         }
         // While it is being written, its size is the length that the last writer reached (I1).
-        let size = record.presence == .whole && record.isWriting ? length : record.size
+        let isAbandoned = record.presence == .whole && record.isWriting && !stored.isNew
+        let size = isAbandoned ? length : record.size
         try resize(file, of: inode, record.presence, from: length, to: size)
         var present = record.presence == .whole ? .everything : extents
         if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
         var state = OpenFile.State(
-            file: file, size: size, modified: record.modified, present: present,
+            file: file, size: size, modified: isAbandoned ? status.modified : record.modified,
+            present: present,
             isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
             // A file without changes is marked as pending by its first change.
             isChanged: stored.isPending,

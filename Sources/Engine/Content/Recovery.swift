@@ -18,8 +18,8 @@ struct Recovery: Sendable {
         try identify()
         try passNumbers()
         try trash.recover()
-        try recoverFromPowerCut()
-        try recoverWrites()
+        let isAfterPowerCut = try recoverFromPowerCut()
+        try recoverWrites(isAfterPowerCut: isAfterPowerCut)
         try removeClones()
         // An eviction right before a kill may not be on the disk: if new bytes began to arrive before
         // it is, a power cut would bring back the record of whole ones.
@@ -75,14 +75,14 @@ struct Recovery: Sendable {
 
     /// Recovers files that were open for writing when the process ended: their content file is
     /// newer than the database (I1).
-    private func recoverWrites() throws(Blocked) {
+    private func recoverWrites(isAfterPowerCut: Bool) throws(Blocked) {
         while true {
             let writing = try store.read {
                 try $0.inodes(where: "writing = 1", limit: 100)
             }
             if writing.isEmpty { return }
             for inode in writing {
-                try content.finishAbandonedWrite(inode)
+                try content.finishAbandonedWrite(inode, isAfterPowerCut: isAfterPowerCut)
                 logger.info("write recovered", metadata: ["inode": "\(inode)"])
             }
         }
@@ -102,18 +102,21 @@ struct Recovery: Sendable {
     }
 
     /// Discards bytes that may be torn, if the machine was restarted since the last mount.
-    func recoverFromPowerCut() throws(Blocked) {
+    ///
+    /// - Returns: Whether it was.
+    func recoverFromPowerCut() throws(Blocked) -> Bool {
         let boot = configuration.boot
         let last = try store.read {
             try String.fetchOne($0, sql: "SELECT value FROM settings WHERE key = 'boot'")
         }
-        if last == boot { return }
+        if last == boot { return false }
         if last != nil { try distrustContent() }
         try store.write { database in
             try database.execute(
                 sql: "INSERT OR REPLACE INTO settings VALUES ('boot', ?)", arguments: [boot])
         }
         try store.synchronize()
+        return last != nil
     }
 
     /// Looks at the files whose bytes were not on the disk for sure: those written in the last seconds, or

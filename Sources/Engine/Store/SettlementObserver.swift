@@ -11,10 +11,10 @@ final class SettlementObserver: TransactionObserver, Sendable {
     }
 
     /// Called before the commit, which readers may see before it is counted.
-    func databaseDidChange(with event: DatabaseEvent) {
-        commitSync.noteSettling()
-        stopObservingDatabaseChangesUntilNextTransaction()
-    }
+    ///
+    /// It goes on to observe: GRDB would not resume that after a transaction that SQLite has rolled back by
+    /// itself, as GRDB runs only some of the statements.
+    func databaseDidChange(with event: DatabaseEvent) { commitSync.noteSettling() }
 
     func databaseDidCommit(_ db: Database) {}
 

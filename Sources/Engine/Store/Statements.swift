@@ -93,7 +93,11 @@ extension Database {
             sqlite3_clear_bindings(statement.sqliteStatement)
         }
         let code = arguments.bind(to: statement.sqliteStatement)
-        guard code == SQLITE_OK else { throw error(code, of: statement) }
+        guard code == SQLITE_OK else {
+            throw DatabaseError(
+                resultCode: ResultCode(rawValue: code),
+                message: "the arguments are not those of the statement", sql: statement.sql)
+        }
         return try body()
     }
 
