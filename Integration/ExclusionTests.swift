@@ -47,7 +47,7 @@ extension MountedTests {
             #expect(list.contains("local            a.docx"), "\(list)")
             let status = try Program.require(
                 Apus.path, "status", "--json", folder.local("Letters/.DS_Store"))
-            #expect(status.contains(#""state":"excluded""#), "\(status)")
+            #expect(status.contains(#""state" : "excluded""#), "\(status)")
             try Apus.expectRefusal(
                 "evict", folder.local("Letters/.DS_Store"), naming: "exists only here")
         }

@@ -38,6 +38,27 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
+        func `is begun anew at 10 MiB, and the one before is kept`() throws {
+            try MountedFolder.with { folder in
+                try folder.unmount()
+                let (log, former) = ("\(folder.state)/log", "\(folder.state)/log.1")
+                for megabytes in [9, 11] {
+                    try Program.require("truncate", "--size", "\(megabytes << 20)", log)
+                    try folder.mount()
+                    if megabytes == 9 { #expect(!Files.exists(former)) }
+                    if megabytes == 11 {
+                        try eventually("the log is begun anew") { Files.exists(former) }
+                    }
+                    try folder.unmount()
+                }
+                #expect(try Files.status(former).st_size >= 11 << 20)
+                #expect(try (1..<(1 << 20)).contains(Files.status(log).st_size))
+                let shown = try Program.require(Apus.path, "log", folder.state)
+                #expect(shown.contains("Unmounted "), "\(shown)")
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `is shown, followed, and shown after the end`() throws {
             try MountedFolder.with { folder in
                 let shown = try Program.require(Apus.path, "log", folder.point)

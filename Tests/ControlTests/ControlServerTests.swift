@@ -389,6 +389,18 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `a body of more than 4 MiB is refused`() async throws {
+        try await ServerFixture.run { server in
+            let limit = 4 << 20
+            for (count, status) in [(limit, 400), (limit + 1, 413)] {
+                let body = String(repeating: " ", count: count)
+                let answer = try await server.send(.post, "/v1/sync", body: body)
+                #expect(answer.status == status)
+            }
+            #expect(server.service.calls == [])
+        }
+    }
+
     @Test func `an unknown route is a JSON error`() async throws {
         try await ServerFixture.run { server in
             let answer = try await server.send(.get, "/v2/about")

@@ -114,6 +114,33 @@ import Testing
         }
     }
 
+    /// Goal: the trash never takes much of the disk.
+    @Test func `keeps the newest files, within a tenth of the bound of the cache`() throws {
+        var settings = SimulatedMountSettings()
+        settings.engine.cacheBytesMax = 100_000
+        let names = (0..<5).map { "f\($0)" }
+        let bytes = [UInt8](repeating: 1, count: 3_000)
+        try Scenario.run(settings: settings) { remote in
+            for name in names { try remote.otherClientWrites(Scenario.key(name), bytes) }
+        } _: { it in
+            for name in names { #expect(try await it.read(name) == bytes) }
+            for name in names {
+                try it.remote.otherClientDeletes(Scenario.key(name))
+                try await it.refresh()
+                #expect(try await it.rest())
+                try await it.wait(.seconds(11))
+            }
+            let kept = try Self.trashed(it)
+            #expect((1...3).contains(kept.count) && kept == Array(names.suffix(kept.count)))
+            let disk = it.mount.disk
+            let taken = try disk.files(below: StateFiles.trashFolder).map { path in
+                let status = try disk.status(of: path)
+                return try #require(status).allocatedBytes
+            }
+            #expect(taken.count == kept.count && taken.reduce(0, +) <= 10_000)
+        }
+    }
+
     /// Goal: files that an earlier version has moved to the trash can be restored too.
     @Test func `takes in files that it does not know`() throws {
         try Self.run { it in
