@@ -73,11 +73,14 @@ struct TimeTests {
     }
 
     /// Goal: its content file need not have reached the disk, so that its time may be older.
-    @Test func `the time of a file that is open and was not written, after a power cut`() throws {
+    @Test(arguments: 1...12)
+    func `the time of a file that is open and was not written, after a power cut`(
+        seed: UInt64
+    ) throws {
         let time = Timestamp(seconds: 4_000_000_000)
         var settings = SimulatedMountSettings()
         settings.keepsDatabaseOnDisk = true
-        try Scenario.run(settings: settings) { it in
+        try Scenario.run(seed: seed, settings: settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
             #expect(try await it.rest())
