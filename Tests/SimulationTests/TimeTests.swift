@@ -38,11 +38,7 @@ struct TimeTests {
         settings.keepsDatabaseOnDisk = true
         try Scenario.run(settings: settings) { it in
             _ = try await it.names(in: "")
-            it.remote.setReachable(false)
-            try await it.write("a", [])
-            let inode = try await it.find("a")
-            try await it.open(inode)
-            try await it.write([1, 2, 3], at: 0, of: inode)
+            let inode = try await it.beginWriting("a")
             let before = try it.engine.attributes(of: inode)
             try await it.wait(.seconds(1))
             let commits = it.engine.store.commitCount
@@ -101,11 +97,7 @@ struct TimeTests {
     @Test func `a mode of a file that is being written survives a kill`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
-            it.remote.setReachable(false)
-            try await it.write("a", [])
-            let inode = try await it.find("a")
-            try await it.open(inode)
-            try await it.write([1, 2, 3], at: 0, of: inode)
+            let inode = try await it.beginWriting("a")
             var change = AttributeChange()
             change.mode = 0o4750
             change.modified = .at(Self.time)
@@ -280,6 +272,16 @@ struct TimeTests {
 }
 
 extension Scenario {
+    /// Writes to a new file, which stays open, while the remote is out of reach.
+    fileprivate func beginWriting(_ name: String) async throws -> InodeNumber {
+        remote.setReachable(false)
+        try await write(name, [])
+        let inode = try await find(name)
+        try await open(inode)
+        try await write([1, 2, 3], at: 0, of: inode)
+        return inode
+    }
+
     fileprivate func makeLink(_ name: String) async throws -> InodeNumber {
         _ = try await names(in: "")
         return try engine.createSymlink(

@@ -8,9 +8,8 @@ struct LsCommand: AsyncParsableCommand {
         abstract: "Lists names with their state.",
         discussion: """
             The state is one of: remote, no bytes are on this disk; partial; local; dirty, changed and \
-            not on the remote yet; excluded, by \
-            `--exclude`; uploading n %; conflict, displaced by a remote version; held, deleted \
-            on the remote until `apus confirm-deletions`; failed, see `apus status`. Pinned means local, \
+            not on the remote yet; excluded, by `--exclude`; uploading n %; conflict, displaced by a remote \
+            version; held, deleted on the remote until `apus confirm-deletions`; failed, see `apus status`. Pinned means local, \
             and kept so; it follows any other state of what is pinned. Of a folder, local and pinned mean \
             that its names are known. Names are sorted by their bytes; those of folders end with a slash.
 

@@ -8,7 +8,7 @@ struct MetricsCommand: AsyncParsableCommand {
         abstract: "Prints counters and durations in the text format of Prometheus.",
         discussion: """
             Without a path, those of all your mounts; the label `mount` tells them apart. They are \
-            for a collector, such as the textfile collector of node_exporter; \
+            for a collector, such as the textfile collector of node_exporter. \
             Each is described in control-api.md, with the other documents of Apus.
 
             EXAMPLES:
