@@ -369,6 +369,10 @@ struct StatusTextTests {
                 "  deleting  100 B  a  (for 2 min without an answer)",
                 "1 change (5 B) to go; a: deleting (for 2 min without an answer)",
             ])
+        #expect(
+            lines(.delete, silentFor: 124) == lines(.delete, silentFor: 125),
+            "a request whose second ended while it was sent")
+        #expect(lines(.delete, silentFor: 123)[1].hasSuffix("(for 2 min, no answer for 2 min)"))
         #expect(lines(.move, silentFor: nil)[1].hasSuffix("; a: moving (for 2 min)"))
     }
 

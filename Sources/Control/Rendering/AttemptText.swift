@@ -23,13 +23,16 @@ struct AttemptTimes {
     private static let ageMin: TimeInterval = 2
     /// A connection may stand still for shorter times.
     private static let silenceMin: TimeInterval = 10
+    /// The request itself counts as a sign while it is sent. Times come in whole seconds, so that its sign may have
+    /// the next one.
+    private static let requestMax: TimeInterval = 1
 
     /// Returns nil during the first seconds.
     func text(now: Date) -> String? {
         guard now.timeIntervalSince(startedAt) >= Self.ageMin else { return nil }
         let age = "for " + HumanDuration.format(seconds: now.timeIntervalSince(startedAt))
         guard let lastSignAt else { return age }
-        if lastSignAt <= startedAt { return age + " without an answer" }
+        if lastSignAt <= startedAt + Self.requestMax { return age + " without an answer" }
         let silence = now.timeIntervalSince(lastSignAt)
         guard silence >= Self.silenceMin else { return age }
         return age + ", no answer for " + HumanDuration.format(seconds: silence)
