@@ -94,6 +94,31 @@ struct TimeTests {
         }
     }
 
+    /// Goal: a close that the disk refuses to record takes neither the bytes nor the time of the file.
+    @Test(arguments: [false, true])
+    func `the time of a file whose close could not be recorded`(isWrittenAgain: Bool) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            let inode = try await it.beginWriting("a")
+            try it.setTime(Self.time, of: inode)
+            it.mount.setDiskFaults(DiskFaultPlan(.full, after: 0, count: .max))
+            it.engine.release(inode, access: .write)
+            #expect(try it.engine.store.read { try $0.existingInode(inode).isWriting })
+            it.mount.setDiskFaults(DiskFaultPlan())
+            if isWrittenAgain {
+                try await it.open(inode)
+                it.engine.release(inode, access: .write)
+            }
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            let attributes = try it.engine.attributes(of: inode)
+            #expect(attributes.modified == Self.time && attributes.size == 3)
+            #expect(it.remote.attributes()[Scenario.key("a")]?.modified == Self.time)
+        }
+    }
+
     @Test func `a mode of a file that is being written survives a kill`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
