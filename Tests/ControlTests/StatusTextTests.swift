@@ -374,6 +374,9 @@ struct StatusTextTests {
             "a request whose second ended while it was sent")
         #expect(lines(.delete, silentFor: 123)[1].hasSuffix("(for 2 min, no answer for 2 min)"))
         #expect(lines(.move, silentFor: nil)[1].hasSuffix("; a: moving (for 2 min)"))
+        let upload = AttemptTimes(startedAt: Sample.start, lastSignAt: Sample.start + 1)
+        #expect(upload.text(now: Sample.start + 2) == "for 2 s", "bytes were sent a moment ago")
+        #expect(upload.text(now: Sample.start + 3) == "for 3 s without an answer")
     }
 
     @Test func `a file name cannot draw on the terminal`() {

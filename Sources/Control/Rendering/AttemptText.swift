@@ -32,8 +32,10 @@ struct AttemptTimes {
         guard now.timeIntervalSince(startedAt) >= Self.ageMin else { return nil }
         let age = "for " + HumanDuration.format(seconds: now.timeIntervalSince(startedAt))
         guard let lastSignAt else { return age }
-        if lastSignAt <= startedAt + Self.requestMax { return age + " without an answer" }
         let silence = now.timeIntervalSince(lastSignAt)
+        if lastSignAt <= startedAt + Self.requestMax, silence >= Self.ageMin {
+            return age + " without an answer"
+        }
         guard silence >= Self.silenceMin else { return age }
         return age + ", no answer for " + HumanDuration.format(seconds: silence)
     }
