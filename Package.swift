@@ -219,7 +219,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["Control", "Engine", "Meters", "Transport", "apus", log],
+            dependencies: ["Control", "Engine", "Meters", "Transport", "apus", arguments, log],
             swiftSettings: settings),
 
         // The real thing: `apus` as a process, a real mount, real programs.

@@ -1,5 +1,8 @@
+import ArgumentParser
 import Foundation
 import Testing
+
+@testable import apus
 
 @Suite(.timeLimit(.minutes(10)))
 struct CommandLineTests {
@@ -33,15 +36,30 @@ struct CommandLineTests {
         #expect(outcome.complaint == "")
     }
 
-    @Test(arguments: [
-        "mount", "unmount", "status", "watch", "web", "sync", "evict", "check", "link", "states",
-        "forget", "ls", "trash", "trash list", "trash restore", "apply", "doctor", "mounts",
-        "mounts list", "mounts enable", "mounts disable",
-    ])
-    func `every command's help has examples`(command: String) async throws {
-        let words = command.split(separator: " ").map(String.init)
-        let outcome = try await Program.run([Program.apus] + words + ["--help"])
-        #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))
+    /// All commands, also those of commands, by their words after `apus`.
+    private static func commands(
+        of parent: any ParsableCommand.Type = Apus.self, _ words: [String] = []
+    ) throws -> [(words: [String], type: any ParsableCommand.Type)] {
+        try parent.configuration.subcommands.flatMap { command in
+            let words = words + [try #require(command.configuration.commandName)]
+            return try [(words, command)] + commands(of: command, words)
+        }
+    }
+
+    @Test func `every command's help has examples`() throws {
+        for (words, command) in try Self.commands() {
+            let help = Apus.helpMessage(for: command)
+            #expect(help.contains("EXAMPLES:\n  apus \(words.joined(separator: " "))"), "\(help)")
+        }
+    }
+
+    @Test func `every command takes an unknown option for bad usage`() throws {
+        for (words, _) in try Self.commands() {
+            let error = #expect(throws: (any Error).self) {
+                try Apus.parseAsRoot(words + ["--nonsense"])
+            }
+            #expect(error.map { Apus.exitCode(for: $0) } == .validationFailure, "\(words)")
+        }
     }
 
     @Test func `the examples of mount are whole, and there is one for each kind of source`()

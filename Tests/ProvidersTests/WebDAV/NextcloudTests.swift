@@ -96,6 +96,20 @@ import Transport
         #expect(cloud.uploadNames == [])
     }
 
+    @Test func `four chunks of a file are sent at a time`() async throws {
+        let cloud = NextcloudServer(chunkBytesMin: 4)
+        let crowd = Crowd(expected: 4)
+        try await cloud.serve { request in
+            if request.method == "PUT" { crowd.pass() }
+            return false
+        } _: { server in
+            let content = TestBytes.random(10 << 20)
+            _ = try await write(provider(server, chunkBytes: 1 << 20), "film", content)
+            #expect(holds(cloud, content, at: "film"))
+        }
+        #expect(crowd.largest == 4)
+    }
+
     /// Goal: what has arrived is never sent again, whatever was cut short.
     ///
     /// Method: the connection breaks at the second chunk, or at the move; the next try, by a provider

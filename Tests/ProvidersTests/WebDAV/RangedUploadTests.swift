@@ -1,7 +1,11 @@
 import Engine
+import Host
+import Logging
+import TestServer
 import Testing
 import Transport
 
+@testable import ProviderSupport
 @testable import ProviderWebDAV
 
 /// Goal: an interrupted upload in ranges continues with the bytes that the server does not have for sure.
@@ -68,6 +72,51 @@ struct RangedUploadTests {
         }
         #expect(comparison.failure is Unreadable)
         #expect(comparison.count == 0)
+    }
+
+    // MARK: Side by side
+
+    /// Method: a server that says it is Apache's, takes ranges, and refuses what follows.
+    @Test func `eight ranges of a file are sent at a time`() async throws {
+        let crowd = Crowd(expected: 8)
+        var options = TransportOptions()
+        options.requestsPerHost = HostLimit.Bounds(start: 64, max: 64)
+        let transport = HTTPTransport(options)
+        try await ScriptedServer.run { request, connection in
+            if request["Expect"] != nil { try connection.write("HTTP/1.1 100 Continue\r\n\r\n") }
+            _ = try connection.read(request.bodyBytes)
+            switch request.method {
+            case "OPTIONS":
+                try connection.answer(
+                    "200 OK", ["DAV: 1,2", "DAV: <http://apache.org/dav/propset/fs/1>"])
+            case "PROPFIND" where request.target == "/":
+                let text = """
+                    <D:multistatus xmlns:D="DAV:"><D:response><D:href>/</D:href><D:propstat><D:prop>\
+                    <D:resourcetype><D:collection/></D:resourcetype></D:prop>\
+                    <D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response></D:multistatus>
+                    """
+                try connection.answer("207 Multi-Status", [], Array(text.utf8))
+            case "PUT":
+                if request["Content-Range"] != nil { crowd.pass() }
+                try connection.answer("204 No Content")
+            default: try connection.answer("404 Not Found")
+            }
+        } _: { server in
+            let provider = try await WebDAVProvider.connect(
+                to: "webdav+http://127.0.0.1:\(server.port)/",
+                world: ProviderEnvironment(
+                    clock: SystemClock(), transport: transport, logger: Logger(label: "test")),
+                chunkBytes: 128 << 10)
+            await #expect(throws: ProviderError.self) {
+                try await provider.write(
+                    ObjectKey([try #require(FileName("film"))]),
+                    from: WebDAVBytes(bytes: [UInt8](repeating: 1, count: 20 * 128 << 10)),
+                    attributes: ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o640),
+                    base: .absent, session: UntrackedUpload())
+            }
+            #expect(server.requests.count { $0["Content-Range"] != nil } >= 20)
+        }
+        #expect(crowd.largest == 8)
     }
 
     // MARK: What need not be read back

@@ -28,15 +28,21 @@ private final class TinyDAV: Sendable {
     let dav: String
     let answersWithTag: Bool
     let files: Mutex<[String: File]>
+    private let clock: any Clock
+    private let isLocked: @Sendable () -> Bool
     private let intruder: Intruder
 
+    /// - Parameter isLocked: Whether another client has a lock, asked at each LOCK.
     init(
         dav: String, answersWithTag: Bool = false, files: [String: File] = [:],
-        intruder: @escaping Intruder = { _, _ in }
+        clock: any Clock = SystemClock(), intruder: @escaping Intruder = { _, _ in },
+        isLocked: @escaping @Sendable () -> Bool = { false }
     ) {
         self.dav = dav
         self.answersWithTag = answersWithTag
         self.files = Mutex(files)
+        self.clock = clock
+        self.isLocked = isLocked
         self.intruder = intruder
     }
 
@@ -54,8 +60,7 @@ private final class TinyDAV: Sendable {
             let provider = try await WebDAVProvider.connect(
                 to: "webdav+http://127.0.0.1:\(server.port)/dav",
                 world: ProviderEnvironment(
-                    clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
-            )
+                    clock: self.clock, transport: HTTPTransport(), logger: Logger(label: "test")))
             try await body(provider, server)
         }
     }
@@ -88,6 +93,7 @@ private final class TinyDAV: Sendable {
             let path = (request["Destination"] ?? "").split(separator: "/").dropFirst(2)
             files["/" + path.joined(separator: "/")] = files.removeValue(forKey: target)
             return text("201 Created")
+        case "LOCK" where isLocked(): return text("423 Locked")
         case "LOCK":
             let isNew = files[target] == nil
             if isNew { files[target] = File(etag: "\"made\"", size: 0) }
@@ -168,6 +174,41 @@ private struct TenBytes: ByteSource {
             }
             #expect(error?.kind == .changed)
         }
+    }
+
+    // MARK: Locks
+
+    /// Writes to a server of class 2 on which another client has a lock for so long.
+    ///
+    /// - Returns: The times of our attempts to take it, from the first one on.
+    private func write(lockedFor time: Duration) async throws -> [Duration] {
+        let clock = ClockAtOnce()
+        let attempts = Mutex<[Duration]>([])
+        let old = TinyDAV.File(etag: "\"old\"", size: 3)
+        let store = TinyDAV(
+            dav: "1,2", files: ["/dav/file": old], clock: clock,
+            isLocked: {
+                attempts.withLock { attempts in
+                    attempts.append(clock.uptime)
+                    return clock.uptime - attempts[0] < time
+                }
+            })
+        try await store.run { provider, server in
+            defer { #expect(server.requests.contains { $0["Timeout"] == "Second-60" }) }
+            _ = try await write(provider, base: .version(ETag(old.etag)))
+        }
+        return attempts.withLock { attempts in attempts.map { $0 - attempts[0] } }
+    }
+
+    @Test func `a foreign lock is waited for up to ten seconds, ours ends by itself after sixty`()
+        async throws
+    {
+        #expect(try await write(lockedFor: .zero).count == 1)
+        #expect(try await write(lockedFor: .milliseconds(9_900)).count > 10)
+        let error = await #expect(throws: ProviderError.self) {
+            try await write(lockedFor: .seconds(13))
+        }
+        #expect(error?.kind == .busy)
     }
 
     @Test func `without anybody in between, a write tells the version that it made`() async throws {
