@@ -15,7 +15,7 @@ final class DescriptorCloser: Sendable {
 
     private let placesMax: Int
     private let state = Monitor(State())
-    private let queue = JobQueue<@Sendable () -> Void>()
+    private let queue = JobQueue()
     /// Whether there are threads; nil before the first job.
     private let hasThreads = Mutex<Bool?>(nil)
 
@@ -62,7 +62,7 @@ final class DescriptorCloser: Sendable {
     /// Runs the next job, and releases it: its file may be closed with it.
     ///
     /// - Returns: false once the queue is closed.
-    private static func runNext(of queue: JobQueue<@Sendable () -> Void>) -> Bool {
+    private static func runNext(of queue: JobQueue) -> Bool {
         guard let job = queue.takeFirst() else { return false }
         job()
         return true

@@ -19,7 +19,7 @@ import SystemCalls
 /// bound of its own, as a job cannot be refused: at most one waits per task that is not suspended,
 /// so the bound on tasks is the bound here.
 package final class ThreadPoolExecutor: TaskExecutor {
-    private let queue = JobQueue<UnownedJob>()
+    private let queue = JobQueue()
     /// Threads that are not joined yet.
     private let threads = Mutex<[WorkerThread]>([])
 
@@ -47,18 +47,17 @@ package final class ThreadPoolExecutor: TaskExecutor {
     }
 
     private func work() {
-        let executor = asUnownedTaskExecutor()
-        while let job = queue.takeFirst() {
-            job.runSynchronously(on: executor)
-        }
+        while let job = queue.takeFirst() { job() }
     }
 
-    /// Queues a job, for the cost of a lock. Called by Swift's runtime, from any thread.
+    /// Queues a job, for the cost of a lock and an allocation. Called by Swift's runtime, from any thread.
     package func enqueue(_ job: consuming ExecutorJob) {
-        let unowned = UnownedJob(job)
+        let (unowned, executor) = (UnownedJob(job), asUnownedTaskExecutor())
         // A task that outlives the pool, such as one that wakes from a sleep after the shutdown, still
         // has to end: a lost job would leave its callers waiting forever.
-        if !queue.append(unowned) { globalConcurrentExecutor.enqueue(unowned) }
+        if !queue.append({ unowned.runSynchronously(on: executor) }) {
+            globalConcurrentExecutor.enqueue(unowned)
+        }
     }
 
     /// Runs all queued jobs, and those that they queue, then ends the threads; returns once they are

@@ -17,7 +17,7 @@ package final class BlockingPool: Sendable {
         case ignore
     }
 
-    private let queue = JobQueue<@Sendable () -> Void>()
+    private let queue = JobQueue()
 
     /// - Parameter threads: At least 1; fewer are created if the system refuses more.
     /// - Throws: If the system refuses even the first.
@@ -46,11 +46,17 @@ package final class BlockingPool: Sendable {
     package func run<Value: Sendable, Failure: Error>(
         onCancel: OnCancel, _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async -> Result<Value, Failure>? {
-        let job = BlockingJob(onCancel: onCancel, body: body)
+        let job = BlockingJob(onCancel: onCancel)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                let isBegun = job.begin {
+                    let answer = Result { () throws(Failure) in try body() }
+                    return { continuation.resume(returning: answer) }
+                } drop: {
+                    continuation.resume(returning: nil)
+                }
                 // The pool is alive, so its threads still take jobs.
-                if job.begin(continuation) { _ = queue.append(job.perform) }
+                if isBegun { _ = queue.append(job.perform) }
             }
         } onCancel: {
             job.cancel()
@@ -58,51 +64,54 @@ package final class BlockingPool: Sendable {
     }
 }
 
-/// One call in the pool, which resumes its task exactly once.
-private final class BlockingJob<Value: Sendable, Failure: Error>: Sendable {
-    typealias Answer = Result<Value, Failure>?
+/// One call in the pool, which resumes its task exactly once. It is not generic, but has closures that
+/// are: a generic class looks types up at run time, at each step.
+private final class BlockingJob: Sendable {
+    /// Makes the call.
+    ///
+    /// - Returns: A closure that resumes the task with the result.
+    typealias Call = @Sendable () -> @Sendable () -> Void
 
     private struct State {
-        var body: (@Sendable () throws(Failure) -> Value)?
-        var continuation: CheckedContinuation<Answer, Never>?
+        /// nil once it is running or dropped.
+        var call: Call?
+        /// Resumes the task without a result; nil if the task does not wait, or not yet.
+        var drop: (@Sendable () -> Void)?
         var isCancelled = false
     }
 
     private let onCancel: BlockingPool.OnCancel
-    private let state: Mutex<State>
+    private let state = Mutex(State())
 
-    init(
-        onCancel: BlockingPool.OnCancel, body: @escaping @Sendable () throws(Failure) -> Value
-    ) {
+    init(onCancel: BlockingPool.OnCancel) {
         self.onCancel = onCancel
-        state = Mutex(State(body: body))
     }
 
     /// - Returns: Whether to queue the job; otherwise its task was resumed already.
-    func begin(_ continuation: CheckedContinuation<Answer, Never>) -> Bool {
+    func begin(_ call: @escaping Call, drop: @escaping @Sendable () -> Void) -> Bool {
         let isCancelled = state.withLock { state in
-            if !state.isCancelled { state.continuation = continuation }
+            if !state.isCancelled { (state.call, state.drop) = (call, drop) }
             return state.isCancelled
         }
-        if isCancelled { continuation.resume(returning: nil) }
+        if isCancelled { drop() }
         return !isCancelled
     }
 
     func perform() {
-        guard let body = state.withLock({ $0.body.take() }) else { return }
-        let answer = Result { () throws(Failure) in try body() }
-        state.withLock { $0.continuation.take() }?.resume(returning: answer)
+        guard let call = state.withLock({ $0.call.take() }) else { return }
+        let resume = call()
+        if state.withLock({ $0.drop.take() }) != nil { resume() }
     }
 
     func cancel() {
-        let continuation = state.withLock { state -> CheckedContinuation<Answer, Never>? in
+        let drop = state.withLock { state -> (@Sendable () -> Void)? in
             if onCancel == .ignore { return nil }
             state.isCancelled = true
-            let isRunning = state.continuation != nil && state.body == nil
+            let isRunning = state.drop != nil && state.call == nil
             if isRunning && onCancel == .finish { return nil }
-            state.body = nil
-            return state.continuation.take()
+            state.call = nil
+            return state.drop.take()
         }
-        continuation?.resume(returning: nil)
+        drop?()
     }
 }

@@ -7,7 +7,11 @@ import Glibc
 /// thread that ends its job meanwhile takes the next one itself; each thread that arrives wakes
 /// another one if jobs are left. The thread that slept last is woken first, as its memory is still
 /// in the processor's cache.
-package final class JobQueue<Job: Sendable>: Sendable {
+///
+/// Jobs of all kinds are closures: a generic queue looks types up at run time, at each step.
+package final class JobQueue: Sendable {
+    package typealias Job = @Sendable () -> Void
+
     /// Unless `isWaking`, either no job is waiting or no thread is idle.
     private struct State {
         /// Jobs from `head` on are waiting; those before it have been taken.
@@ -54,7 +58,7 @@ package final class JobQueue<Job: Sendable>: Sendable {
     package init() {}
 
     /// - Returns: Whether the job was added and will be taken: not if all threads have left.
-    package func append(_ job: Job) -> Bool {
+    package func append(_ job: @escaping Job) -> Bool {
         let (isAdded, sleeper) = state.update(waking: .none) { state -> (Bool, Sleeper?) in
             if state.isClosed && state.takers == 0 { return (false, nil) }
             state.jobs.append(job)

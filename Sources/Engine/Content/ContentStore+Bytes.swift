@@ -232,22 +232,39 @@ extension ContentStore {
         if isFirst { agenda.notify(due: due) } else { agenda.notify() }
     }
 
-    /// Stores a file's size, time and a new generation in the database if its content changed.
+    /// Stores a file's size, time and a new generation in the database if its content changed. A file
+    /// that is not marked as being written is only read there.
     ///
     /// - Returns: The stored inode.
     func storeVersion(
         _ inode: InodeNumber, _ state: inout OpenFile.State
     ) throws(Blocked) -> InodeRecord {
+        let record: InodeRecord
+        if state.isMarkedWriting {
+            record = try writeVersion(inode, state)
+            if record.presence != .remote { space.cache.noteRecorded(&state) }
+        } else {
+            record = try store.readInTurn { try $0.existingInode(inode) }
+        }
+        state.isChanged = false
+        state.isMarkedWriting = record.isWriting && state.isMarkedWriting
+        // From now on the file may be synchronised, which makes it safe.
+        if !state.isMarkedWriting {
+            state.isMarkedUnsafe = false
+            state.longWriter = LongWriter()
+        }
+        return record
+    }
+
+    private func writeVersion(
+        _ inode: InodeNumber, _ state: OpenFile.State
+    ) throws(Blocked) -> InodeRecord {
         let (isChanged, size, modified) = (state.isChanged, state.size, state.modified)
         let changed = max(modified, state.changed)
-        let (isWriting, isMarked) = (
-            state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
-        )
-        let bytes = state.bytesUsed
-        let record = try store.write { database in
+        let (isWriting, bytes) = (state.writers > 0, state.bytesUsed)
+        return try store.write { database in
             let former = try database.existingInode(inode)
             var record = former
-            guard isMarked else { return record }
             if record.presence != .remote { try database.setLocalBytes(bytes, of: inode) }
             record.size = size
             // Without a write, the database may have the newer time.
@@ -267,13 +284,6 @@ extension ContentStore {
             }
             return record
         }
-        if isMarked, record.presence != .remote { space.cache.noteRecorded(&state) }
-        state.isChanged = false
-        state.isMarkedWriting = isWriting
-        // From now on the file may be synchronised, which makes it safe.
-        if !isWriting { state.isMarkedUnsafe = false }
-        if !isWriting { state.longWriter = LongWriter() }
-        return record
     }
 
     /// Stores in the database which bytes are local.

@@ -8,8 +8,8 @@ import Glibc
 extension Database {
     func run(_ sql: String, _ arguments: Arguments = []) throws {
         let statement = try cachedStatement(sql: sql)
-        guard sql.hasPrefix("INSERT") || sql.hasPrefix("UPDATE") else {
-            // GRDB keeps track of transactions, and tells ``SettlementObserver`` of deleted rows.
+        guard sql.hasPrefix("INSERT") || sql.hasPrefix("UPDATE") || sql.hasPrefix("DELETE") else {
+            // GRDB keeps track of transactions.
             return try statement.execute(
                 arguments: arguments.isEmpty ? nil : StatementArguments(arguments))
         }

@@ -11,7 +11,6 @@ package final class Store: Sendable {
     private let ballast: (any Ballast)?
     let commitSync: CommitSync
     let commitWatch = CommitWatch()
-    private let settlements: SettlementObserver
     private let checkpointer: Checkpointer?
     /// The durations of commits, without those of their transactions.
     package let commitTimes = Histogram()
@@ -50,7 +49,6 @@ package final class Store: Sendable {
         self.ballast = ballast
         let commitSync = CommitSync(writer, log: log)
         self.commitSync = commitSync
-        settlements = SettlementObserver(commitSync)
         checkpointer = try onDatabase("open the state database") {
             try log.map { _ in
                 try Checkpointer(writer, commitSync, changesMax: checkpointChanges)
@@ -65,8 +63,8 @@ package final class Store: Sendable {
             }
             if let refusal = StateDatabase.refusal(condition, database.path) { throw refusal }
             if !isCurrent { try withBallast { try Schema.migrator.migrate(database) } }
+            try writer.use { try SettlementTrigger.install(on: $0, commitSync) }
         }
-        database.add(transactionObserver: settlements)
     }
 
     /// Opens the database file; creates it if it is missing.

@@ -9,7 +9,7 @@ final class BodyPool: Sendable {
     /// So many sinks may wait for a disk or a lock without delaying others.
     private static let threadCount = 8
 
-    private let queue = JobQueue<@Sendable () -> Void>()
+    private let queue = JobQueue()
     private let hasThreads: Bool
     private let waitingBytesMax: Int
     /// The bytes of all bodies that wait for their sinks.
