@@ -5,7 +5,7 @@ import Foundation
 /// It keeps each until as many as expected have come and no further one has followed them, so that a
 /// client without a bound is found out.
 package final class Crowd: @unchecked Sendable {
-    // Sound: the condition's lock guards the others.
+    // Sound: the condition's lock guards the variables. A mutex has no wait with a time limit.
     private let condition = NSCondition()
     private let expected: Int
     private var present = 0
