@@ -11,14 +11,27 @@ final class ImageWorker {
     private let filters: [Filter]
     private let quality: Int?
     private let limits: PictureLimits
+    private let idleMax: Duration
     /// nil before the first picture, and after the end of a process.
     private var process: WorkerProcess?
+    /// The end of the last picture.
+    private var lastUse = ContinuousClock.now
 
-    init(_ program: WorkerProgram, filters: [Filter], quality: Int?, limits: PictureLimits) {
+    /// The time without a picture after which a process is replaced.
+    ///
+    /// Threads of libvips end after 15 s without work. Before 8.15.5, a picture that comes at that moment
+    /// can be given to a thread that is ending: it then hangs, or the process crashes.
+    static let defaultIdleMax: Duration = .seconds(10)
+
+    init(
+        _ program: WorkerProgram, filters: [Filter], quality: Int?, limits: PictureLimits,
+        idleMax: Duration = defaultIdleMax
+    ) {
         self.program = program
         self.filters = filters
         self.quality = quality
         self.limits = limits
+        self.idleMax = idleMax
     }
 
     deinit {
@@ -33,6 +46,7 @@ final class ImageWorker {
         let request = WorkerRequest(
             filters: filters, quality: quality, format: format, byteCount: bytes.count,
             pixelsMax: limits.pixelsMax, secondsMax: limits.secondsMax)
+        defer { lastUse = .now }
         while true {
             var worker = try takeProcess()
             let isNew = !worker.hasReplied
@@ -59,7 +73,10 @@ final class ImageWorker {
 
     /// Returns the process of the last picture, or a new one.
     private func takeProcess() throws(ImageError) -> WorkerProcess {
-        if let process = process.take() { return process }
+        if let process = process.take() {
+            if .now - lastUse < idleMax { return process }
+            process.end()
+        }
         let worker: WorkerProcess
         do throws(SystemError) {
             worker = try WorkerProcess(program, limits: limits)
