@@ -272,6 +272,27 @@ struct AgendaTests {
         #expect(try store.read { try $0.pending(first)?.due } ?? .zero < .seconds(32))
     }
 
+    /// Goal: the files in a directory do not wait for its last change, such as the times that `tar` sets.
+    @Test func `changes of a directory's attributes do not postpone it`() throws {
+        try store.write { database in
+            try database.execute(sql: "UPDATE inodes SET kind = 1 WHERE id = 1")
+            for inode in [first, second] {
+                let record = try database.existingInode(inode)
+                try database.markPending(record, at: clock.wallTime, due: agenda.due())
+            }
+            for delay in [2, 1] {
+                for inode in [first, second] {
+                    let record = try database.existingInode(inode)
+                    try database.markPending(
+                        record, at: clock.wallTime, due: agenda.due(after: .seconds(delay)))
+                }
+            }
+        }
+        clock.uptime = .milliseconds(1)
+        #expect(agenda.next() == .start(first))
+        #expect(agenda.next() == .wait(until: .seconds(1)))
+    }
+
     @Test(arguments: [Agenda.Outcome.done, .again(after: .seconds(60)), .held])
     func `waiters go on once an inode is finished, whatever its outcome`(
         outcome: Agenda.Outcome

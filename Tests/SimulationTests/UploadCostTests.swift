@@ -40,6 +40,31 @@ struct UploadCostTests {
         }
     }
 
+    /// Goal: files are not planned in vain while their directory does not exist.
+    ///
+    /// Method: as `tar` unpacks, which sets the times of each directory after its last file.
+    @Test func `directories are made before their files are planned`() throws {
+        let waits = Mutex(0)
+        try Scenario.run { it in
+            try it.engine.store.write { database in
+                database.trace { event in
+                    if "\(event)".contains("blocked_by = iif") { waits.withLock { $0 += 1 } }
+                }
+            }
+            for directory in 0..<10 {
+                try await it.makeDirectory("\(directory)")
+                for file in 0..<30 { try await it.write("\(directory)/\(file)", [1]) }
+                var change = AttributeChange()
+                change.modified = .at(Timestamp(seconds: 1_000))
+                _ = try it.engine.setAttributes(of: try await it.find("\(directory)"), to: change)
+            }
+            #expect(try await it.rest())
+            #expect(it.remotePaths.count == 310)
+            try it.engine.store.write { $0.trace(options: []) }
+        }
+        #expect(waits.withLock { $0 } < 60)
+    }
+
     /// The state of an inode is read once before its upload and once after, with one statement
     /// each. The statements include those of the listing that follows.
     @Test(arguments: [(true, 41), (false, 48)])

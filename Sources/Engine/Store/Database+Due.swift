@@ -38,14 +38,18 @@ extension Database {
 
     /// Assigns a due time as ``dueAssignment``, if an inode is pending and waits for no other. To
     /// assign `blocked_by`, which refers to its own table, would write all indexes of the row again.
-    func isPostponed(_ inode: InodeNumber, to due: Duration) throws -> Bool {
+    ///
+    /// - Parameter atLatest: Whether an earlier due time stays.
+    func isPostponed(_ inode: InodeNumber, to due: Duration, atLatest: Bool = false) throws -> Bool
+    {
         try run(
             """
-            UPDATE pending SET due = iif(due IS NULL OR due > ?1, ?1, max(due + 1, min(?1, due_max))),
+            UPDATE pending SET
+                due = iif(due IS NULL OR due > ?1, ?1, max(due + 1, min(?1, iif(?3, due, due_max)))),
                 due_max = iif(due IS NULL, ?1 + \(Self.postponementMax),
                     min(due_max, ?1 + \(Self.postponementMax)))
             WHERE inode = ?2 AND blocked_by IS NULL
-            """, [due.nanoseconds, inode])
+            """, [due.nanoseconds, inode, atLatest])
         return changesCount > 0
     }
 

@@ -28,6 +28,15 @@ extension Database {
             """, ["inode": inode, "since": now, "due": due?.nanoseconds])
     }
 
+    /// Records a change of an inode's attributes. Changes of a file postpone it; a directory keeps an
+    /// earlier due time, as the items in it wait for it. `tar` sets the times of a directory last.
+    ///
+    /// - Parameter due: As for ``enqueue(_:due:)``.
+    func markPending(_ record: InodeRecord, at now: Timestamp, due: Duration) throws {
+        if record.kind == .directory, try isPostponed(record.id, to: due, atLatest: true) { return }
+        try markPending(record.id, at: now, due: due)
+    }
+
     /// Records that an inode's states may differ, which becomes due at a time unless it is pending
     /// already.
     func markPending(_ inode: InodeNumber, at now: Timestamp, dueIfNew due: Duration) throws {

@@ -225,7 +225,7 @@ final class Synchroniser: Sendable {
     private func wait(
         _ inode: InodeNumber, for other: InodeNumber
     ) throws(Blocked) -> Agenda.Outcome {
-        let (former, blocker, failure) = try store.read { database in
+        let (former, blocker, failure) = try store.readInTurn { database in
             let former = try database.pending(inode)?.failure
             let blocker = try database.pendingInode(atOrAbove: other, below: inode) ?? other
             guard let failure = try database.pending(blocker)?.failure,

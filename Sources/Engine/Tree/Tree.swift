@@ -100,7 +100,7 @@ struct Tree: Sendable {
                 // Its last writer's close makes it due.
                 try database.markPending(inode, at: now, dueIfNew: due)
             } else {
-                try database.markPending(inode, at: now, due: due)
+                try database.markPending(record, at: now, due: due)
             }
             return record
         }
@@ -171,7 +171,7 @@ struct Tree: Sendable {
             try database.setExtendedAttributes(attributes, of: inode)
             try database.touchChanged(inode, at: now)
             try database.record(.changed, on: .local, inode, at: now)
-            try database.markPending(inode, at: now, due: due)
+            try database.markPending(record, at: now, due: due)
         }
         agenda.notify(due: due)
     }

@@ -8,11 +8,25 @@ extension FolderProvider {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
+        let pieceBytes = pieceBytes(of: source)
+        guard source.size > pieceBytes else {
+            return try await writeAtOnce(
+                key, from: source, attributes: attributes, base: base, session: session)
+        }
         let upload = try await perform(onCancel: .finish) { () throws(ProviderError) in
             try beginUpload(key, from: source, base: base)
         }
         do {
-            try await copy(source, into: upload, session)
+            var offset: UInt64 = 0
+            while offset < source.size {
+                let piece = offset..<min(offset + pieceBytes, source.size)
+                try await waitUntilDue(piece.upperBound, of: source)
+                try await perform(onCancel: .finish) { () throws(ProviderError) in
+                    try upload.copy(piece)
+                }
+                offset = piece.upperBound
+                session.noteSent(offset)
+            }
             if !traits.recognisesWrites { try await session.requireProof() }
             return try await perform(onCancel: .finish) { () throws(ProviderError) in
                 try upload.publish(attributes: attributes, traits: traits, base: base, session)
@@ -21,6 +35,27 @@ extension FolderProvider {
             // The first failure says more than one of the clean-up.
             _ = try? await perform(onCancel: .ignore) { upload.drop() }
             throw error
+        }
+    }
+
+    /// Writes one piece in one step, as the way to another thread and back costs more than a small file.
+    private func writeAtOnce(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession
+    ) async throws(ProviderError) -> RemoteObject {
+        try await waitUntilDue(source.size, of: source)
+        if !traits.recognisesWrites { try await session.requireProof() }
+        return try await perform(onCancel: .finish) { () throws(ProviderError) in
+            let upload = try beginUpload(key, from: source, base: base)
+            do throws(ProviderError) {
+                try upload.copy(0..<source.size)
+                session.noteSent(source.size)
+                return try upload.publish(
+                    attributes: attributes, traits: traits, base: base, session)
+            } catch {
+                upload.drop()
+                throw error
+            }
         }
     }
 
@@ -40,25 +75,17 @@ extension FolderProvider {
         return try FolderUpload(at: place, from: source, pieceBytes: options.pieceBytes)
     }
 
-    private func copy(
-        _ source: any ByteSource, into upload: FolderUpload,
-        _ session: any UploadSession
+    private func pieceBytes(of source: any ByteSource) -> UInt64 {
+        min((source as? any PacedByteSource)?.pieceBytes ?? .max, UInt64(options.pieceBytes))
+    }
+
+    private func waitUntilDue(
+        _ offset: UInt64, of source: any ByteSource
     ) async throws(ProviderError) {
-        let paced = source as? any PacedByteSource
-        let pieceBytes = min(paced?.pieceBytes ?? .max, UInt64(options.pieceBytes))
-        var offset: UInt64 = 0
-        while offset < source.size {
-            let piece = offset..<min(offset + pieceBytes, source.size)
-            do {
-                try await paced?.waitUntilDue(piece.upperBound)
-            } catch {
-                throw ProviderError(.cancelled, "cancelled")
-            }
-            try await perform(onCancel: .finish) { () throws(ProviderError) in
-                try upload.copy(piece)
-            }
-            offset = piece.upperBound
-            session.noteSent(offset)
+        do {
+            try await (source as? any PacedByteSource)?.waitUntilDue(offset)
+        } catch {
+            throw ProviderError(.cancelled, "cancelled")
         }
     }
 
