@@ -1,14 +1,17 @@
 /// Bytes as pairs of hexadecimal digits.
 package enum Hexadecimal {
-    /// Returns lowercase digits.
-    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * bytes.underestimatedCount)
-        for byte in bytes {
-            text.append(digit(byte >> 4))
-            text.append(digit(byte & 15))
+    /// Returns lowercase digits. Not generic: this is part of each signature, and a generic function of
+    /// another module calls a function for each byte.
+    package static func encode(_ bytes: [UInt8]) -> String {
+        String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
+            var count = 0
+            for byte in bytes {
+                text[count] = digit(byte >> 4)
+                text[count + 1] = digit(byte & 15)
+                count += 2
+            }
+            return count
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     private static func digit(_ value: UInt8) -> UInt8 {
@@ -17,7 +20,7 @@ package enum Hexadecimal {
 
     /// Returns 16 lowercase digits, the highest first.
     package static func encode(_ word: UInt64) -> String {
-        withUnsafeBytes(of: word.bigEndian) { encode($0) }
+        encode(withUnsafeBytes(of: word.bigEndian) { Array($0) })
     }
 
     /// - Returns: nil unless the text consists of pairs of digits.

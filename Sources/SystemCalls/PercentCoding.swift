@@ -4,24 +4,28 @@ package enum PercentCoding {
     package static func encode(
         _ bytes: some Sequence<UInt8>, keepsSlash: Bool = false
     ) -> String {
-        encode(bytes) { isUnreserved($0) || keepsSlash && $0 == UInt8(ascii: "/") }
+        encode(Array(bytes)) { isUnreserved($0) || keepsSlash && $0 == UInt8(ascii: "/") }
     }
 
     package static func encode(_ text: String) -> String { encode(text.utf8) }
 
-    package static func encode(
-        _ bytes: some Sequence<UInt8>, except isKept: (UInt8) -> Bool
-    ) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
+    package static func encode(_ bytes: [UInt8], except isKept: (UInt8) -> Bool) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity(bytes.count)
         for byte in bytes {
             if isKept(byte) {
                 text.append(byte)
             } else {
-                text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+                text.append(UInt8(ascii: "%"))
+                text.append(digit(byte >> 4))
+                text.append(digit(byte & 0xF))
             }
         }
         return String(decoding: text, as: UTF8.self)
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 
     /// - Parameter plusIsBlank: Whether `+` stands for a blank, as in forms and in S3's listings.

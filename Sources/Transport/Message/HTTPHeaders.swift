@@ -18,18 +18,24 @@ package struct HTTPHeaders: Hashable, Sendable {
     ///
     /// - Parameter name: In any case.
     package subscript(name: String) -> String? {
-        let name = name.lowercased()
+        let name = Self.inLowerCase(name)
         return fields.first { $0.name == name }?.value
     }
 
     /// Returns all values of a field that may occur several times.
     package func all(_ name: String) -> [String] {
-        let name = name.lowercased()
+        let name = Self.inLowerCase(name)
         return fields.filter { $0.name == name }.map(\.value)
     }
 
     mutating func append(_ name: String, _ value: String) {
-        fields.append(Field(name: name.lowercased(), value: value))
+        fields.append(Field(name: Self.inLowerCase(name), value: value))
+    }
+
+    /// Most names are already, and `lowercased()` allocates memory for each of 16 bytes or more.
+    private static func inLowerCase(_ name: String) -> String {
+        let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
+        return name.utf8.contains(where: capitals.contains) ? name.lowercased() : name
     }
 
     /// Continues the last value, as a line that begins with a blank does. RFC 9112: obs-fold.

@@ -27,6 +27,7 @@ struct S3Signer: Sendable {
         let headers: [(name: String, value: String)]
         /// SHA-256 of the body in hexadecimal.
         let payloadHash: String
+        let headerNames: String
 
         /// - Parameter headers: Including `host`, and all that must not be changed on the way.
         init(
@@ -36,10 +37,10 @@ struct S3Signer: Sendable {
             (self.method, self.path, self.query) = (method, path, query)
             self.headers = headers.map { ($0.name.lowercased(), S3Signer.collapsed($0.value)) }
                 .sorted { $0.name < $1.name }
+            headerNames = self.headers.map(\.name).joined(separator: ";")
             self.payloadHash = payloadHash
         }
 
-        var headerNames: String { headers.map(\.name).joined(separator: ";") }
     }
 
     static let emptyHash = hash([])
