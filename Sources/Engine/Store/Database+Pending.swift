@@ -28,12 +28,13 @@ extension Database {
             """, ["inode": inode, "since": now, "due": due?.nanoseconds])
     }
 
-    /// Records a change of an inode's attributes. Changes of a file postpone it; a directory keeps an
-    /// earlier due time, as the items in it wait for it. `tar` sets the times of a directory last.
+    /// Records a change of an inode's attributes, which postpones it. A directory that is not on the
+    /// remote keeps an earlier due time, as the items in it wait for it: `tar` sets its times last.
     ///
     /// - Parameter due: As for ``enqueue(_:due:)``.
     func markPending(_ record: InodeRecord, at now: Timestamp, due: Duration) throws {
-        if record.kind == .directory, try isPostponed(record.id, to: due, atLatest: true) { return }
+        let isAwaited = try record.kind == .directory && synced(record.id) == nil
+        if isAwaited, try isPostponed(record.id, to: due, atLatest: true) { return }
         try markPending(record.id, at: now, due: due)
     }
 

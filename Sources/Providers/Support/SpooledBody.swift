@@ -14,13 +14,14 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
     /// A longer body goes to a file.
     package static let memoryBytesMax = 256 << 10
     /// Several million objects; a body without an end must not fill the disk.
-    package static let bytesMax = 2 << 30
+    package static let defaultBytesMax = 2 << 30
 
     /// The directory of the files.
     package static var folder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp" }
 
     private let status: Int
     private let folder: String
+    private let bytesMax: Int
     private let refusalBytesMax: Int
     private var buffer: [UInt8] = []
     private var file: SpoolFile?
@@ -29,10 +30,15 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
 
     /// - Parameters:
     ///   - status: That of the expected answer; any other is a refusal.
+    ///   - bytesMax: The limit of the bytes of the expected answer; a longer one fails with ``TooLong``.
     ///   - refusalBytesMax: The limit of the bytes kept of a refusal.
     ///   - folder: The directory of the file.
-    package init(ofStatus status: Int, refusalBytesMax: Int, folder: String = folder) {
+    package init(
+        ofStatus status: Int, bytesMax: Int = defaultBytesMax, refusalBytesMax: Int,
+        folder: String = folder
+    ) {
         self.folder = folder
+        self.bytesMax = bytesMax
         self.status = status
         self.refusalBytesMax = refusalBytesMax
     }
@@ -45,7 +51,9 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
             buffer += bytes.prefix(max(0, refusalBytesMax - buffer.count))
             return
         }
-        guard stored + buffer.count + bytes.count <= Self.bytesMax else { throw TooLong() }
+        guard stored + buffer.count + bytes.count <= bytesMax else {
+            throw TooLong(bytesMax: bytesMax)
+        }
         buffer += bytes
         guard buffer.count > Self.memoryBytesMax else { return }
         do throws(SystemError) {
@@ -59,6 +67,8 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
     }
 
     package struct TooLong: Error, CustomStringConvertible {
+        let bytesMax: Int
+
         package var description: String { "it has more than \(bytesMax) bytes" }
     }
 

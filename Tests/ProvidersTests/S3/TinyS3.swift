@@ -52,6 +52,8 @@ final class TinyS3: S3Wire {
         var requestsTrusted = Int.max
         /// The status with which each DELETE is refused.
         var deletionRefusal: Int?
+        /// The status with which each GET of an object is refused.
+        var readingRefusal: Int?
         /// Whether something before the store takes the ETag of each answer away.
         var losesETags = false
         /// Whether deleting what is not there is answered with 404, as some stores do.
@@ -152,6 +154,8 @@ final class TinyS3: S3Wire {
         case .get where query["uploads"] != nil: return ("uploads", uploads(query, state))
         case .get where query["uploadId"] != nil: return ("parts", partList(query, state))
         case .get where key.isEmpty: return ("list", list(query, state))
+        case .get where state.readingRefusal != nil:
+            return ("get", (state.readingRefusal ?? 403, [:], ""))
         case .get, .head:
             let folder = state.folders.contains(key) ? Object(etag: "folder", bytes: []) : nil
             guard let object = state.objects[key] ?? folder else {

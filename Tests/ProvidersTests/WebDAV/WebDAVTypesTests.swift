@@ -213,6 +213,21 @@ import Transport
         }
     }
 
+    /// Goal: an answer without an end does not fill the disk.
+    @Test func `an answer is refused that is longer than the bound`() throws {
+        let body = SpooledBody(ofStatus: 207, bytesMax: 1 << 20, refusalBytesMax: 0)
+        func receive(_ count: Int) throws {
+            try [UInt8](repeating: 1, count: count).withUnsafeBytes {
+                try body.receive($0, of: HTTPResponse(status: 207))
+            }
+        }
+        try receive(1 << 19)
+        try receive(1 << 19)
+        let error = try #require(throws: SpooledBody.TooLong.self) { try receive(1) }
+        #expect("\(error)" == "it has more than 1048576 bytes")
+        #expect(SpooledBody.defaultBytesMax == 2 << 30, "as docs/providers.md says")
+    }
+
     /// Goal: an answer without room on this machine is no failure of the remote, and the message
     /// names the directory and the remedy.
     @Test func `an answer that cannot be stored names the directory and the remedy`() throws {
