@@ -114,7 +114,7 @@ struct SecureWebDAVTests {
     /// is awaited.
     @Test func `connections that the server has closed in a pause fail no request`() async throws {
         let connections = 12
-        try await WebDAVServer.with(.secureApache) { server in
+        try await WebDAVServer.with(.secureApache, keepAliveSeconds: 1) { server in
             try Files.write([UInt8](repeating: 1, count: 4 << 20), to: "\(server.folder)/file")
             let transport = transport(server, http2: false)
             try await withThrowingTaskGroup(of: Void.self) { group in
