@@ -14,8 +14,9 @@ package enum Hexadecimal {
         }
     }
 
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    /// - Parameter letter: The digit of ten.
+    static func digit(_ value: UInt8, letter: UInt8 = UInt8(ascii: "a")) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : letter + value - 10
     }
 
     /// Returns 16 lowercase digits, the highest first.

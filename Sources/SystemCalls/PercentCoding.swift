@@ -17,15 +17,11 @@ package enum PercentCoding {
                 text.append(byte)
             } else {
                 text.append(UInt8(ascii: "%"))
-                text.append(digit(byte >> 4))
-                text.append(digit(byte & 0xF))
+                text.append(Hexadecimal.digit(byte >> 4, letter: UInt8(ascii: "A")))
+                text.append(Hexadecimal.digit(byte & 0xF, letter: UInt8(ascii: "A")))
             }
         }
         return String(decoding: text, as: UTF8.self)
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 
     /// - Parameter plusIsBlank: Whether `+` stands for a blank, as in forms and in S3's listings.

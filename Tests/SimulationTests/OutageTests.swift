@@ -345,60 +345,6 @@ import Testing
         }
     }
 
-    @Test func `ends a listing once it has not answered for ten minutes`() throws {
-        try Self.run { it in
-            try it.remote.otherClientMakesDirectory(Scenario.key("d"))
-            try await it.refresh()
-            it.remote.stand(true)
-            let begin = it.mount.clock.uptime
-            await #expect(throws: EngineError.self) { try await it.names(in: "d") }
-            #expect(it.mount.clock.uptime - begin < .seconds(70))
-            let directory = try await it.find("d")
-            try await it.wait(.seconds(610))
-            #expect(it.engine.remote.lister.listings.flight(of: directory) == nil)
-        }
-    }
-
-    /// Goal: a call that is never answered ends, so that it is tried again. One for which a store copies an
-    /// object may take an hour.
-    ///
-    /// Method: probes are answered, so that the remote is not out of reach.
-    @Test func `ends a change that is never answered, after ten minutes or an hour`() throws {
-        try Self.run { it in
-            let gate = it.engine.remote.gate
-            let key = Scenario.key("a")
-            let etag = try await gate.stat(key).etag
-            let attributes = ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644)
-            func expectEnd(
-                of attempt: String, after limit: Duration, _ call: () async throws -> Void
-            ) async {
-                it.remote.stand(true, attempts: attempt)
-                defer { it.remote.stand(false) }
-                let begin = it.mount.clock.uptime
-                let error = await #expect(throws: ProviderError.self, "\(attempt)") {
-                    try await call()
-                }
-                #expect(error?.kind == .unreachable)
-                let duration = it.mount.clock.uptime - begin
-                #expect(duration >= limit && duration < limit + .seconds(1), "\(attempt)")
-            }
-            await expectEnd(of: "stat", after: .seconds(60)) { _ = try await gate.stat(key) }
-            await expectEnd(of: "create", after: .seconds(600)) {
-                _ = try await gate.createDirectory(Scenario.key("new"), attributes: attributes)
-            }
-            await expectEnd(of: "delete", after: .seconds(600)) {
-                try await gate.delete(key, kind: .file, etag: etag)
-            }
-            await expectEnd(of: "set the attributes", after: .seconds(3_600)) {
-                _ = try await gate.setAttributes(
-                    key, to: attributes, only: .all, etag: etag, nonce: nil)
-            }
-            await expectEnd(of: "move", after: .seconds(3_600)) {
-                _ = try await gate.move(key, etag: etag, to: Scenario.key("new"), base: .absent)
-            }
-        }
-    }
-
     @Test func `fails a listing at once, also if another one is in progress`() throws {
         try Self.run { it in
             try it.remote.otherClientMakesDirectory(Scenario.key("d"))

@@ -40,7 +40,6 @@ struct S3Signer: Sendable {
             headerNames = self.headers.map(\.name).joined(separator: ";")
             self.payloadHash = payloadHash
         }
-
     }
 
     static let emptyHash = hash([])
