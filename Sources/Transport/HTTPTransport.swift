@@ -97,7 +97,7 @@ package final class HTTPTransport: Sendable {
 
     /// Sends one request to one host.
     ///
-    /// - Returns: nil if the server had closed the kept connections, and has seen nothing of the request.
+    /// - Returns: nil if the server had closed the kept connections, and has not seen the whole request.
     private func ask(
         _ request: HTTPRequest, into sink: any HTTPBodySink, deadline: ContinuousClock.Instant?
     ) async throws(TransportError) -> Transfer.Answer? {
@@ -130,12 +130,7 @@ package final class HTTPTransport: Sendable {
             options.onAnswer(answer.response)
             learn(from: answer, to: request)
         }
-        if case .failure(let error) = outcome, error.isOfDeadConnections,
-            !request.usesFreshConnection
-        {
-            return nil
-        }
-        return try outcome.get()
+        return transfer.needsFreshConnection ? nil : try outcome.get()
     }
 
     // MARK: Authentication

@@ -20,14 +20,3 @@ extension TransportError.Kind {
             }
     }
 }
-
-extension TransportError {
-    /// Whether connection after connection had been closed by the server while it was idle.
-    ///
-    /// libcurl repeats a request on another kept connection if one turns out to be closed before a byte of the
-    /// answer, but only five times. It does not notice beforehand if the server has said goodbye, as TLS does:
-    /// those bytes count as a sign of life. Only the message tells this from other broken connections.
-    var isOfDeadConnections: Bool {
-        kind == .interrupted && reason.hasPrefix("Connection died, tried")
-    }
-}
