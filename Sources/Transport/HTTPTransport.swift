@@ -130,7 +130,12 @@ package final class HTTPTransport: Sendable {
             options.onAnswer(answer.response)
             learn(from: answer, to: request)
         }
-        return transfer.needsFreshConnection ? nil : try outcome.get()
+        if case .failure(let error) = outcome, error.isOfDeadConnections,
+            !request.usesFreshConnection
+        {
+            return nil
+        }
+        return try outcome.get()
     }
 
     // MARK: Authentication

@@ -32,6 +32,9 @@ package struct TransportError: Error {
     package let proxy: EnvironmentProxy?
     /// The underlying error, for the log; never shown alone.
     package let cause: (any Error)?
+    /// Whether only used connections were tried, which the server had closed before: it has not seen the whole
+    /// request, which may be sent on a new one.
+    var isOfDeadConnections = false
 
     package init(
         _ kind: Kind, attempt: String, reason: String, errorNumber: Int32 = 0,

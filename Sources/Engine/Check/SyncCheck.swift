@@ -31,7 +31,7 @@ struct SyncCheck: CheckStep {
         guard var synced = try database.synced(inode) else { return }
         let fault = "its remote parent is not known"
         if let dirent = try database.dirent(of: inode),
-            try dirent.parent == .root || database.synced(dirent.parent) != nil,
+            try dirent.parent == .root || database.isSynced(dirent.parent),
             (dirent.parent, dirent.name) != (synced.parent, synced.name),
             try database.syncedInode(dirent.name, in: dirent.parent) == nil
         {

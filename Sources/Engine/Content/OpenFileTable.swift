@@ -128,6 +128,13 @@ final class OpenFileTable: Sendable {
         }
     }
 
+    /// Marks an unlinked inode if it is in use, see ``OpenFile/isUnlinked``.
+    func noteUnlinked(_ inode: InodeNumber) {
+        whenIdle(inode) { entries in
+            entries.used[inode]?.file.isUnlinked.store(true, ordering: .relaxed)
+        }
+    }
+
     /// Runs `body` with the unused ones among some unlinked inodes, which cannot be retained meanwhile.
     /// The others are marked, see ``OpenFile/isUnlinked``.
     func withUnused(

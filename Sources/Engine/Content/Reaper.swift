@@ -47,6 +47,13 @@ struct Reaper: Sendable {
         }
     }
 
+    /// Removes an inode that has lost its last name; later, if it is open.
+    ///
+    /// - Parameter isNeeded: Whether the synchroniser needs its row, and it has no local bytes, as most.
+    func reap(_ inode: InodeNumber, isNeeded: Bool) {
+        if isNeeded { files.noteUnlinked(inode) } else { reap([inode]) }
+    }
+
     /// A variant of ``reap(_:)`` for callers that know the content to be unused.
     func reapUnused(_ inode: InodeNumber) throws(Blocked) {
         for record in try reapable([inode]) {
@@ -230,7 +237,7 @@ extension Database {
     /// Whether the synchroniser still needs an inode without a name. A pending one may be in an
     /// upload right now; the synchroniser finds it unlinked and forgets it.
     fileprivate func isNeeded(_ inode: InodeNumber) throws -> Bool {
-        try isPending(inode) || synced(inode) != nil
+        try isPending(inode) || isSynced(inode)
     }
 
     /// Returns inodes without a name that have more local state than the synchroniser needs,

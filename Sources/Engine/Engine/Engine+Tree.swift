@@ -229,7 +229,8 @@ extension Engine {
         if removal.isOnRemote { remote.deletions.noteLocal() }
         if removal.hasUncovered { remote.schedule.requireListing(of: parent) }
         local.agenda.notify(due: due)
-        local.reaper.reap([removal.inode])
+        local.reaper.reap(
+            removal.inode, isNeeded: removal.isOnRemote && !removal.hasContent)
     }
 
     /// Changes the name or parent of an inode, or both. Linux: `renameat2`.

@@ -243,7 +243,7 @@ extension Merge {
         // An object that was seen under the name of a new local file, and is gone again, is not a
         // version of that file.
         for new in end.unseen where !listing.isTouched(new.name) {
-            guard try database.synced(new.inode) == nil else { continue }
+            guard try !database.isSynced(new.inode) else { continue }
             try database.setRemote(nil, of: new.inode)
             try enqueue([new.inode])
         }

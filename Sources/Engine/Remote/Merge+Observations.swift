@@ -31,7 +31,7 @@ extension Merge {
         } else if let dirent = try database.dirent(object.name, in: directory) {
             // Both sides created this name. If the local inode comes from elsewhere on the remote,
             // its move detects the conflict.
-            guard try database.synced(dirent.inode) == nil else { return }
+            guard try !database.isSynced(dirent.inode) else { return }
             try observe(.object(object), of: dirent.inode)
         } else {
             try installNew([object], in: directory)

@@ -145,7 +145,7 @@ extension Database {
         _ dirent: Dirent, from former: FileKind, to inode: InodeRecord, at now: Timestamp
     ) throws {
         try run("UPDATE dirents SET inode = ? WHERE cookie = ?", [inode.id, dirent.cookie])
-        if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
+        if try !isSynced(dirent.inode) { try setRemote(nil, of: dirent.inode) }
         let links = (inode.kind == .directory ? 1 : 0) - (former == .directory ? 1 : 0)
         try changeDirectory(dirent.parent, links: links, at: now)
         try record(.changed, on: .remote, dirent.name, in: dirent.parent, at: now)
@@ -169,7 +169,7 @@ extension Database {
         try run("DELETE FROM dirents WHERE cookie = ?", [dirent.cookie])
         // An object observed on the remote under the name of an inode that was never there no
         // longer concerns this inode.
-        let isObserved = try synced(dirent.inode) == nil && isObserved(dirent.inode)
+        let isObserved = try !isSynced(dirent.inode) && isObserved(dirent.inode)
         if isObserved { try setRemote(nil, of: dirent.inode) }
         try changeDirectory(dirent.parent, links: kind == .directory ? -1 : 0, at: now)
         return isObserved

@@ -4,10 +4,6 @@ import GRDB
 // they are not pending. An item that leaves its name leaves the table too, by a trigger.
 
 extension Database {
-    func isExcluded(_ inode: InodeNumber) throws -> Bool {
-        try hasRow("excluded WHERE inode = ?", [inode])
-    }
-
     /// Whether changes of an inode may exist only here: they are sent later, or never.
     func isOnlyHere(_ inode: InodeNumber) throws -> Bool {
         try isPending(inode) || isExcluded(inode)

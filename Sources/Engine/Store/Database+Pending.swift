@@ -19,11 +19,12 @@ extension Database {
     ///   is, and makes any other inode due at once.
     func markPending(_ inode: InodeNumber, at now: Timestamp, due: Duration? = nil) throws {
         if let due, try isPostponed(inode, to: due) { return }
+        // Not a part of the next statement: as a SELECT it would fill a temporary table, because of the triggers.
+        guard try !isExcluded(inode) else { return }
         try run(
             """
             INSERT INTO pending (inode, since, attempts, due, due_max)
-            SELECT :inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax)
-            WHERE NOT EXISTS (SELECT 1 FROM excluded WHERE inode = :inode)
+            VALUES (:inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax))
             ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment) WHERE :due NOT NULL
             """, ["inode": inode, "since": now, "due": due?.nanoseconds])
     }
@@ -33,7 +34,7 @@ extension Database {
     ///
     /// - Parameter due: As for ``enqueue(_:due:)``.
     func markPending(_ record: InodeRecord, at now: Timestamp, due: Duration) throws {
-        let isAwaited = try record.kind == .directory && synced(record.id) == nil
+        let isAwaited = try record.kind == .directory && !isSynced(record.id)
         if isAwaited, try isPostponed(record.id, to: due, atLatest: true) { return }
         try markPending(record.id, at: now, due: due)
     }
@@ -41,11 +42,11 @@ extension Database {
     /// Records that an inode's states may differ, which becomes due at a time unless it is pending
     /// already.
     func markPending(_ inode: InodeNumber, at now: Timestamp, dueIfNew due: Duration) throws {
+        guard try !isExcluded(inode) else { return }
         try run(
             """
             INSERT INTO pending (inode, since, attempts, due, due_max)
-            SELECT ?1, ?2, 0, ?3, ?3 + \(Self.postponementMax)
-            WHERE NOT EXISTS (SELECT 1 FROM excluded WHERE inode = ?1)
+            VALUES (?1, ?2, 0, ?3, ?3 + \(Self.postponementMax))
             ON CONFLICT (inode) DO NOTHING
             """, [inode, now, due.nanoseconds])
     }
@@ -57,6 +58,11 @@ extension Database {
 
     func isPending(_ inode: InodeNumber) throws -> Bool {
         try hasRow("pending WHERE inode = ?", [inode])
+    }
+
+    /// Whether a pattern of `--exclude` keeps an inode on this machine, so that it is never pending.
+    func isExcluded(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("excluded WHERE inode = ?", [inode])
     }
 
     func setFailure(_ failure: SyncFailure?, attempts: Int, of inode: InodeNumber) throws {

@@ -45,6 +45,11 @@ extension Database {
         }
     }
 
+    /// Whether the remote has an inode, as far as known.
+    func isSynced(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("synced WHERE inode = ?", [inode])
+    }
+
     /// Returns the known states of names in a directory on the remote, with a single query.
     ///
     /// - Returns: One element for each name; nil if the name is unknown, or if its inode has a row

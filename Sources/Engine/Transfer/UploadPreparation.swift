@@ -113,7 +113,7 @@ struct UploadPreparation: Sendable {
     func noteLostPlace(_ state: SyncState) throws(Blocked) {
         guard state.synced != nil else { return }
         try merger.merge { merge in
-            if try merge.database.synced(state.inode) != nil,
+            if try merge.database.isSynced(state.inode),
                 try merge.database.remoteKey(of: state.inode) == nil
             {
                 try merge.observeGone([state.inode])

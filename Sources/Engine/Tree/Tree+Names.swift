@@ -134,7 +134,8 @@ extension Tree {
             if keepsCopy { try database.discard(inode.id, dirent, configuration, at: now) }
             let hasUncovered = try remove(dirent, inode, on: .local, at: now, database)
             return Removal(
-                inode: inode.id, isOnRemote: try database.synced(inode.id) != nil,
+                inode: inode.id, isOnRemote: try database.isSynced(inode.id),
+                hasContent: inode.presence != .remote || inode.isWriting,
                 hasUncovered: hasUncovered)
         }
     }
@@ -247,7 +248,7 @@ extension Tree {
     private func stays(
         _ name: FileName, in parent: InodeNumber, _ inode: InodeRecord, _ database: Database
     ) throws -> Bool {
-        try isExcluded(name, in: parent, inode.kind, database) && database.synced(inode.id) == nil
+        try isExcluded(name, in: parent, inode.kind, database) && !database.isSynced(inode.id)
     }
 
     /// Has excluded items planned again that may not be excluded any more, as a directory was renamed.

@@ -210,6 +210,8 @@ struct Removal {
     var inode: InodeNumber
     /// Whether the remote has it, as far as known.
     var isOnRemote: Bool
+    /// Whether any of its bytes may be local.
+    var hasContent: Bool
     /// Whether the remote had another object of that name, which only a listing shows now.
     var hasUncovered: Bool
 }

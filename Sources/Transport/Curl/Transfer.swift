@@ -35,9 +35,6 @@ final class Transfer: Throttled, @unchecked Sendable {
     private let isCancelled = Atomic(false)
     /// Where the callbacks note that bytes have moved; nil before the start.
     var round: TransferRound?
-    /// Whether all that failed were used connections, which the server had closed, so that it has not seen
-    /// the whole request: it can be sent on a new one. Valid after the end.
-    private(set) var needsFreshConnection = false
     /// The reason why a callback stopped the transfer.
     private var failure: (kind: TransportError.Kind, reason: String, cause: (any Error)?)?
 
@@ -124,11 +121,10 @@ final class Transfer: Throttled, @unchecked Sendable {
             fail(failure.kind, failure.reason, cause: failure.cause)
         } else if code != CURLE_OK {
             let reason = handle.reason(for: code)
-            needsFreshConnection = areUsedConnectionsDead(code, reason)
-            finish(
-                with: .failure(
-                    destination.connectionError(
-                        TransportError.Kind(code), reason, errorNumber: errorNumber)))
+            var error = destination.connectionError(
+                TransportError.Kind(code), reason, errorNumber: errorNumber)
+            error.isOfDeadConnections = areUsedConnectionsDead(code, reason)
+            finish(with: .failure(error))
         } else if let response = head.response {
             let scheme = AuthenticationScheme(offered: handle.get(CURLINFO_HTTPAUTH_AVAIL))
             finish(with: .success(Answer(response: response, next: head.next, scheme: scheme)))
@@ -140,16 +136,14 @@ final class Transfer: Throttled, @unchecked Sendable {
         return nil
     }
 
-    /// Whether libcurl has tried used connections only, and none took the whole request.
+    /// See ``TransportError/isOfDeadConnections``.
     ///
     /// libcurl does not notice beforehand that a connection is closed if the server has said goodbye, as TLS
     /// does: those bytes count as a sign of life. It repeats a request on another kept connection if one turns
     /// out to be closed before a byte of the answer, but only five times, of which only the message tells;
     /// and not if it was sending the rest of the request when it noticed.
     private func areUsedConnectionsDead(_ code: CURLcode, _ reason: String) -> Bool {
-        guard !request.usesFreshConnection, request.mayRepeatBody || body == nil else {
-            return false
-        }
+        guard request.mayRepeatBody || body == nil else { return false }
         if code == CURLE_SEND_ERROR {
             return handle.get(CURLINFO_NUM_CONNECTS) == 0 && head.response == nil
         }
