@@ -73,8 +73,8 @@ final class WebDAVServer: Sendable {
 
     /// Starts a server, and ends it after `body` whatever happens.
     ///
-    /// - Parameter keepAliveSeconds: The pause after which Apache closes a connection. A request that is sent
-    ///   at that moment fails; a test of a provider does not send it again, as the engine does.
+    /// - Parameter keepAliveSeconds: The pause after which Apache closes a connection. A range of a file that is
+    ///   sent at that moment is not sent again by itself, but by the engine, which a test of a provider lacks.
     static func with<Value>(
         _ kind: Kind, account: Account? = nil, keepAliveSeconds: Int = 60,
         isolation: isolated (any Actor)? = #isolation,

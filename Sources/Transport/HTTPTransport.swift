@@ -97,7 +97,7 @@ package final class HTTPTransport: Sendable {
 
     /// Sends one request to one host.
     ///
-    /// - Returns: nil if the server had closed the kept connections, and has not seen the whole request.
+    /// - Returns: nil to send it on a new connection, see ``TransportError/isOfDeadConnections``.
     private func ask(
         _ request: HTTPRequest, into sink: any HTTPBodySink, deadline: ContinuousClock.Instant?
     ) async throws(TransportError) -> Transfer.Answer? {

@@ -151,6 +151,13 @@ package final class ServedConnection: Sendable {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
+    /// Ends the connection as a server does that has been restarted since. connect(2): `AF_UNSPEC`.
+    package func reset() {
+        var nowhere = sockaddr()
+        nowhere.sa_family = sa_family_t(AF_UNSPEC)
+        _ = connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     /// Waits until the other side has hung up, and ignores bytes that it sent before.
     package func awaitHangUp() {
         var poller = pollfd(fd: descriptor, events: pollReadHangUp, revents: 0)

@@ -81,6 +81,42 @@ struct TurnTests {
         }
     }
 
+    /// Goal: a server that was restarted makes no request fail that may be sent again.
+    ///
+    /// Method: more used connections than libcurl tries, each reset by its second request.
+    @Test(arguments: [HTTPMethod.get, .put])
+    func `a request that finds all used connections dead is sent on a new one`(method: HTTPMethod)
+        async throws
+    {
+        let connections = 8
+        let all = Rounds(of: connections)
+        let used = Mutex<Set<ObjectIdentifier>>([])
+        try await ScriptedServer.run { request, connection in
+            if request.target == "/first" {
+                _ = used.withLock { $0.insert(ObjectIdentifier(connection)) }
+                all.wait()
+            } else if used.withLock({ $0.contains(ObjectIdentifier(connection)) }) {
+                return connection.reset()
+            }
+            _ = try connection.read(request.bodyBytes)
+            try connection.answer("200 OK", [], [1])
+        } _: { server in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<connections {
+                    group.addTask {
+                        _ = try await transport.send(HTTPRequest(.get, server.url("/first")))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let body = method == .put ? HTTPBody.bytes([1, 2, 3]) : .none
+            let answer = try await transport.send(
+                HTTPRequest(method, server.url("/second"), body: body))
+            #expect(answer.response.status == 200)
+            #expect(server.connectionCount == connections + 1)
+        }
+    }
+
     /// Method: two idle connections, of which libcurl would take the older first. It counts their age in
     /// seconds.
     @Test func `no request takes a connection that was idle before a fresh one`() async throws {

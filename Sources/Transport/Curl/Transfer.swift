@@ -120,10 +120,9 @@ final class Transfer: Throttled, @unchecked Sendable {
         if let failure {
             fail(failure.kind, failure.reason, cause: failure.cause)
         } else if code != CURLE_OK {
-            let reason = handle.reason(for: code)
             var error = destination.connectionError(
-                TransportError.Kind(code), reason, errorNumber: errorNumber)
-            error.isOfDeadConnections = areUsedConnectionsDead(code, reason)
+                TransportError.Kind(code), handle.reason(for: code), errorNumber: errorNumber)
+            error.isOfDeadConnections = areUsedConnectionsDead(code)
             finish(with: .failure(error))
         } else if let response = head.response {
             let scheme = AuthenticationScheme(offered: handle.get(CURLINFO_HTTPAUTH_AVAIL))
@@ -139,16 +138,12 @@ final class Transfer: Throttled, @unchecked Sendable {
     /// See ``TransportError/isOfDeadConnections``.
     ///
     /// libcurl does not notice beforehand that a connection is closed if the server has said goodbye, as TLS
-    /// does: those bytes count as a sign of life. It repeats a request on another kept connection if one turns
-    /// out to be closed before a byte of the answer, but only five times, of which only the message tells;
-    /// and not if it was sending the rest of the request when it noticed.
-    private func areUsedConnectionsDead(_ code: CURLcode, _ reason: String) -> Bool {
-        guard request.mayRepeatBody || body == nil else { return false }
-        if code == CURLE_SEND_ERROR {
-            return handle.get(CURLINFO_NUM_CONNECTS) == 0 && head.response == nil
-        }
-        return TransportError.Kind(code) == .interrupted
-            && reason.hasPrefix("Connection died, tried")
+    /// does: those bytes count as a sign of life. It repeats a request on another used connection if one breaks
+    /// before a byte of the answer, but only five times, and not if it was still sending.
+    private func areUsedConnectionsDead(_ code: CURLcode) -> Bool {
+        (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR)
+            && handle.get(CURLINFO_NUM_CONNECTS) == 0 && handle.get(CURLINFO_HEADER_SIZE) == 0
+            && (request.mayRepeatBody || body == nil)
     }
 
     /// Ends the transfer after it has stalled. A refusal is complete enough without its body.
