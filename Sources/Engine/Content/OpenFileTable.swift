@@ -129,9 +129,12 @@ final class OpenFileTable: Sendable {
     }
 
     /// Marks an unlinked inode if it is in use, see ``OpenFile/isUnlinked``.
-    func noteUnlinked(_ inode: InodeNumber) {
+    ///
+    /// - Returns: Whether it is.
+    func noteUnlinked(_ inode: InodeNumber) -> Bool {
         whenIdle(inode) { entries in
             entries.used[inode]?.file.isUnlinked.store(true, ordering: .relaxed)
+            return entries.used[inode] != nil
         }
     }
 

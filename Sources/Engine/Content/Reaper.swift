@@ -47,11 +47,21 @@ struct Reaper: Sendable {
         }
     }
 
-    /// Removes an inode that has lost its last name; later, if it is open.
+    /// Removes an inode that has lost its last name.
     ///
-    /// - Parameter isNeeded: Whether the synchroniser needs its row, and it has no local bytes, as most.
-    func reap(_ inode: InodeNumber, isNeeded: Bool) {
-        if isNeeded { files.noteUnlinked(inode) } else { reap([inode]) }
+    /// - Parameter wasOnlyRemote: Whether it had no local bytes then, as most, and its row is needed until
+    ///   the remote has deleted it too: then there is nothing to remove now.
+    func reap(_ inode: InodeNumber, wasOnlyRemote: Bool) {
+        if wasOnlyRemote, isOnlyRemote(inode) { return }
+        reap([inode])
+    }
+
+    /// Whether an unlinked inode still has no local bytes, or its last user will remove them. A user that
+    /// closed it meanwhile may have stored some.
+    private func isOnlyRemote(_ inode: InodeNumber) -> Bool {
+        if files.noteUnlinked(inode) { return true }
+        let hasContent = try? store.readBriefly { try $0.hasContent(inode) }
+        return hasContent == false
     }
 
     /// A variant of ``reap(_:)`` for callers that know the content to be unused.
@@ -195,8 +205,7 @@ struct Reaper: Sendable {
                     || !database.isNeeded(record.id)
             }
         }
-        // Most inodes deleted here have no local bytes, and are removed once the remote has deleted
-        // them too.
+        // A replaced file without local bytes is removed once the remote has deleted it too.
         guard try store.readBriefly(isToDo) else { return }
         try store.write { database in
             for record in records {
@@ -232,6 +241,10 @@ extension Database {
         // file is seen again, but a removal here is as if it had never been, and so may be an upload.
         return try !isSettled || discarded(record.id) == nil || isPending(record.id)
             || isDiscardedUnsafely(record.id)
+    }
+
+    fileprivate func hasContent(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("inodes WHERE id = ? AND (presence > 0 OR writing = 1)", [inode])
     }
 
     /// Whether the synchroniser still needs an inode without a name. A pending one may be in an

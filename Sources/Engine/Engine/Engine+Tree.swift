@@ -230,7 +230,7 @@ extension Engine {
         if removal.hasUncovered { remote.schedule.requireListing(of: parent) }
         local.agenda.notify(due: due)
         local.reaper.reap(
-            removal.inode, isNeeded: removal.isOnRemote && !removal.hasContent)
+            removal.inode, wasOnlyRemote: removal.isOnRemote && !removal.hasContent)
     }
 
     /// Changes the name or parent of an inode, or both. Linux: `renameat2`.

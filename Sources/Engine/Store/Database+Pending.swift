@@ -60,7 +60,7 @@ extension Database {
         try hasRow("pending WHERE inode = ?", [inode])
     }
 
-    /// Whether a pattern of `--exclude` keeps an inode on this machine, so that it is never pending.
+    /// Whether a pattern of `--exclude` keeps an inode on this machine. It is only pending to be looked at again.
     func isExcluded(_ inode: InodeNumber) throws -> Bool {
         try hasRow("excluded WHERE inode = ?", [inode])
     }
