@@ -1,7 +1,9 @@
 import Engine
 import ProviderConformance
 import Synchronization
+import TestServer
 import Testing
+import Transport
 
 @testable import ProviderS3
 
@@ -240,6 +242,23 @@ import Testing
         #expect(keys == Set((1...300).map { "e/\($0)" } + ["e/"]))
         #expect(store.asked.filter { $0 == "POST ?delete=" }.count == 3)
         #expect(store.asked.filter { $0.hasPrefix("DELETE") } == ["DELETE /d/"])
+    }
+
+    @Test func `sixteen objects of a directory are moved at a time`() async throws {
+        let wire = CrowdedWire(expected: 16) { request in
+            request.headers.contains { $0.name == "x-amz-copy-source" }
+        }
+        wire.store.state.withLock { state in
+            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
+            for name in 1...40 {
+                state.objects["d/\(name)"] = TinyS3.Object(etag: "\(name)", bytes: [1])
+            }
+        }
+        _ = try await CrowdedWire.provider(wire).move(
+            try key("d"), etag: nil, to: try key("e"), base: .absent)
+        #expect(wire.crowd.largest == 16)
+        let keys = wire.store.state.withLock { Set($0.objects.keys) }
+        #expect(keys == Set((1...40).map { "e/\($0)" } + ["e/"]))
     }
 
     @Test(arguments: [true, false])

@@ -1,6 +1,4 @@
 import Engine
-import Foundation
-import Logging
 import Synchronization
 import TestServer
 import Testing
@@ -14,37 +12,6 @@ import Transport
 ///
 /// Method: limits as users have them; the store in memory keeps each part until no more come.
 struct S3PartTests {
-    private struct CrowdedWire: S3Wire {
-        let store = TinyS3()
-        let crowd = Crowd(expected: 16)
-
-        func send(
-            _ request: HTTPRequest, into sink: some HTTPBodySink
-        ) async throws(TransportError) -> HTTPResponse {
-            if request.method == .put, request.url.contains("partNumber=") {
-                await withCheckedContinuation { continuation in
-                    Thread.detachNewThread {
-                        crowd.pass()
-                        continuation.resume()
-                    }
-                }
-            }
-            return try await store.send(request, into: sink)
-        }
-    }
-
-    private func provider(_ wire: some S3Wire) throws -> S3Provider {
-        let endpoint = try #require(
-            S3Endpoint(url: "http://store", bucket: "bucket", isPathStyle: true))
-        let provider = try S3Provider(
-            S3Client(
-                settings: S3Settings(bucket: "bucket", prefix: S3Key("")), endpoint: endpoint,
-                region: "us-east-1", wire: wire, clock: ClockAtOnce(), credentials: nil,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
-        provider.probe.known.withLock { $0 = S3Conditions() }
-        return provider
-    }
-
     private func write(_ size: UInt64, to name: String, _ provider: S3Provider) async throws {
         _ = try await provider.write(
             ObjectKey([try #require(FileName(name))]), from: SameBytes(size: size),
@@ -66,7 +33,7 @@ struct S3PartTests {
 
     @Test func `a file of 16 MiB is sent whole, a larger one in parts of 8 MiB`() async throws {
         let store = TinyS3()
-        let provider = try provider(store)
+        let provider = try CrowdedWire.provider(store)
         try await write(16 << 20, to: "small", provider)
         #expect(partSizes(store) == [])
         try await write(16 << 20 + 1, to: "large", provider)
@@ -74,8 +41,10 @@ struct S3PartTests {
     }
 
     @Test func `sixteen parts of a file are sent at a time`() async throws {
-        let wire = CrowdedWire()
-        try await write(20 * 8 << 20, to: "large", try provider(wire))
+        let wire = CrowdedWire(expected: 16) { request in
+            request.method == .put && request.url.contains("partNumber=")
+        }
+        try await write(20 * 8 << 20, to: "large", try CrowdedWire.provider(wire))
         #expect(wire.crowd.largest == 16)
         #expect(partSizes(wire.store).count == 20)
     }
