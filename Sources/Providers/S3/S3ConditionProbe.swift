@@ -37,46 +37,125 @@ final class S3ConditionProbe: Sendable {
     }
 
     private func probe() async throws(ProviderError) -> S3Conditions {
-        let key = prefix.appending(S3Probe.newName().utf8)
-        let copy = key.appending("-copy".utf8)
-        let none = ETag("00000000000000000000000000000000")
+        let keys = Keys(prefix.appending(S3Probe.newName().utf8))
         try await removeLeftProbes()
         var conditions = S3Conditions()
-        do throws(ProviderError) {
-            let etag = try await client.put(key, [1], headers: [], nil)
-            conditions.putIfAbsent = try await isRefused(
-                try await client.put(key, [1], headers: [], .absent))
-            conditions.putIfVersion = try await isRefused(
-                try await client.put(key, [1], headers: [], .version(none)))
-            conditions.copyIfSource = try await isRefused(
-                try await client.copy(
-                    key, etag: none, to: copy, headers: nil, storageClass: nil, nil))
-            conditions.copyIfAbsent = try await isRefused(
-                try await client.copy(
-                    key, etag: etag, to: key, headers: [], storageClass: nil, .absent))
-            conditions.copyIfVersion = try await isRefused(
-                try await client.copy(
-                    key, etag: etag, to: key, headers: [], storageClass: nil, .version(none)))
-            conditions.deleteIfVersion = try await isRefused(
-                try await client.delete(key, etag: none))
-            try await removeLeftovers(besides: key)
-            // Last, since the object may be gone afterwards.
-            conditions.batchIfVersion = false
-            if conditions.deleteIfVersion {
-                conditions.batchIfVersion = try await honoursVersionInBatch(key, none)
+        var failure: ProviderError?
+        // Side by side, as each request takes a round trip; on an object each, as a store may refuse a
+        // change only because of another one at the same time.
+        try await concurrently(Subject.allCases, atMost: Subject.allCases.count) {
+            subject async throws(ProviderError) -> Result<S3Conditions, ProviderError> in
+            // None cancels the others, whose requests could be carried out after the clean-up.
+            do throws(ProviderError) {
+                return .success(try await self.test(subject, keys))
+            } catch {
+                return .failure(error)
             }
-            try await client.delete(key, etag: nil)
-            conditions.keepsBackslash = try await keepsBackslash(key)
-            if !conditions.copyIfSource { try await client.delete(copy, etag: nil) }
-            return conditions
-        } catch {
-            leftProbes.withLock { $0 += [key, copy, Self.backslashed(key)] }
-            // The first failure says more than one of the clean-up. Objects that cannot be removed
-            // now, for instance because the credentials are refused, are removed before the next
-            // change.
-            try? await removeLeftProbes()
-            throw error
+        } result: { result in
+            switch result {
+            case .success(let found): conditions.restrict(to: found)
+            case .failure(let error): failure = failure ?? error
+            }
         }
+        guard let failure else { return conditions }
+        leftProbes.withLock { $0 += keys.all }
+        // The first failure says more than one of the clean-up. Objects that cannot be removed now, for
+        // instance because the credentials are refused, are removed before the next change.
+        try? await removeLeftProbes()
+        throw failure
+    }
+
+    // MARK: Tests
+
+    private enum Subject: CaseIterable {
+        case puts, copies, deletions, names
+    }
+
+    /// The names of the objects of all tests.
+    private struct Keys {
+        let put, copied, copy, deleted, backslashed: S3Key
+
+        init(_ name: S3Key) {
+            put = name.appending("-put".utf8)
+            copied = name.appending("-copied".utf8)
+            copy = name.appending("-copy".utf8)
+            deleted = name.appending("-deleted".utf8)
+            // At the end: a store that takes it for a slash then makes a marker, which can be removed, and
+            // not a directory.
+            backslashed = name.appending("-\\".utf8)
+        }
+
+        var all: [S3Key] { [put, copied, copy, deleted, backslashed] }
+    }
+
+    private func test(
+        _ subject: Subject, _ keys: Keys
+    ) async throws(ProviderError) -> S3Conditions {
+        switch subject {
+        case .puts: try await testPuts(keys.put)
+        case .copies: try await testCopies(keys.copied, to: keys.copy)
+        case .deletions: try await testDeletions(keys.deleted)
+        case .names: try await testName(keys.backslashed)
+        }
+    }
+
+    /// A version that no object has.
+    private static let none = ETag("00000000000000000000000000000000")
+
+    private func testPuts(_ key: S3Key) async throws(ProviderError) -> S3Conditions {
+        var conditions = S3Conditions()
+        _ = try await client.put(key, [1], headers: [], nil)
+        conditions.putIfAbsent = try await isRefused(
+            try await client.put(key, [1], headers: [], .absent))
+        conditions.putIfVersion = try await isRefused(
+            try await client.put(key, [1], headers: [], .version(Self.none)))
+        try await remove(key)
+        return conditions
+    }
+
+    private func testCopies(
+        _ key: S3Key, to copy: S3Key
+    ) async throws(ProviderError) -> S3Conditions {
+        var conditions = S3Conditions()
+        let etag = try await client.put(key, [1], headers: [], nil)
+        conditions.copyIfSource = try await isRefused(
+            try await client.copy(
+                key, etag: Self.none, to: copy, headers: nil, storageClass: nil, nil))
+        conditions.copyIfAbsent = try await isRefused(
+            try await client.copy(
+                key, etag: etag, to: key, headers: [], storageClass: nil, .absent))
+        conditions.copyIfVersion = try await isRefused(
+            try await client.copy(
+                key, etag: etag, to: key, headers: [], storageClass: nil, .version(Self.none)))
+        try await remove(key)
+        if !conditions.copyIfSource { try await remove(copy) }
+        return conditions
+    }
+
+    private func testDeletions(_ key: S3Key) async throws(ProviderError) -> S3Conditions {
+        var conditions = S3Conditions()
+        _ = try await client.put(key, [1], headers: [], nil)
+        try await removeLeftovers(besides: key)
+        conditions.deleteIfVersion = try await isRefused(
+            try await client.delete(key, etag: Self.none))
+        // Last, since the object may be gone afterwards.
+        conditions.batchIfVersion = false
+        if conditions.deleteIfVersion {
+            conditions.batchIfVersion = try await honoursVersionInBatch(key, Self.none)
+        }
+        try await remove(key)
+        return conditions
+    }
+
+    /// - Parameter key: Ends in a backslash.
+    private func testName(_ key: S3Key) async throws(ProviderError) -> S3Conditions {
+        var conditions = S3Conditions()
+        _ = try await client.put(key, [1], headers: [], nil)
+        let listing = try await client.list(
+            prefix: S3Key(key.bytes.dropLast()), delimiter: false, max: 2)
+        try await remove(key)
+        conditions.keepsBackslash = listing.objects.contains { $0.key == key }
+        return conditions
     }
 
     /// Whether the store refuses a change whose condition is not met. A store that rejects the
@@ -110,30 +189,22 @@ final class S3ConditionProbe: Sendable {
         }
     }
 
-    private func keepsBackslash(_ probe: S3Key) async throws(ProviderError) -> Bool {
-        // At the end of the key: a store that takes it for a slash then makes a marker, which can be
-        // removed, and not a directory.
-        let key = Self.backslashed(probe)
-        _ = try await client.put(key, [1], headers: [], nil)
-        let listing = try await client.list(prefix: probe, delimiter: false, max: 2)
-        try await client.delete(key, etag: nil)
-        return listing.objects.contains { $0.key == key }
-    }
-
-    private static func backslashed(_ probe: S3Key) -> S3Key { probe.appending("-\\".utf8) }
-
     // MARK: Cleaning up
 
     /// Removes the objects of an earlier test of this mount.
     private func removeLeftProbes() async throws(ProviderError) {
         for key in leftProbes.withLock({ $0 }) {
-            do throws(ProviderError) {
-                try await client.delete(key, etag: nil)
-            } catch {
-                // Some stores say so of an object that was never created.
-                guard error.kind == .missing else { throw error }
-            }
+            try await remove(key)
             leftProbes.withLock { $0.removeAll { $0 == key } }
+        }
+    }
+
+    private func remove(_ key: S3Key) async throws(ProviderError) {
+        do throws(ProviderError) {
+            try await client.delete(key, etag: nil)
+        } catch {
+            // Some stores say so of an object that is gone, or was never created.
+            guard error.kind == .missing else { throw error }
         }
     }
 

@@ -20,6 +20,18 @@ struct S3Conditions: Hashable, Sendable {
     /// Whether `\` is an ordinary character; SeaweedFS takes it for `/`.
     var keepsBackslash = true
 
+    /// Leaves those that another test has found too.
+    mutating func restrict(to other: S3Conditions) {
+        putIfAbsent = putIfAbsent && other.putIfAbsent
+        putIfVersion = putIfVersion && other.putIfVersion
+        deleteIfVersion = deleteIfVersion && other.deleteIfVersion
+        batchIfVersion = batchIfVersion && other.batchIfVersion
+        copyIfSource = copyIfSource && other.copyIfSource
+        copyIfAbsent = copyIfAbsent && other.copyIfAbsent
+        copyIfVersion = copyIfVersion && other.copyIfVersion
+        keepsBackslash = keepsBackslash && other.keepsBackslash
+    }
+
     func onPut(_ condition: S3Condition) -> S3Condition? {
         switch condition {
         case .absent: putIfAbsent ? condition : nil
