@@ -32,7 +32,7 @@ package struct TransportError: Error {
     package let proxy: EnvironmentProxy?
     /// The underlying error, for the log; never shown alone.
     package let cause: (any Error)?
-    /// Whether only used connections were tried, and each broke before a byte of the answer: most likely the
+    /// Whether only used connections were tried, and each broke before a line of the answer: most likely the
     /// server had closed it while it was idle. The request may be sent on a new one.
     var isOfDeadConnections = false
 

@@ -117,6 +117,31 @@ struct TurnTests {
         }
     }
 
+    /// Method: the server begins to answer the second request on a connection, and resets that.
+    @Test func `a request whose answer has begun is not sent again`() async throws {
+        let puts = Mutex(0)
+        try await ScriptedServer.run { request, connection in
+            _ = try connection.read(request.bodyBytes)
+            let number = puts.withLock { puts in
+                puts += 1
+                return puts
+            }
+            guard number != 2 else {
+                try connection.write("HTTP/1.1 100 Continue\r\n\r\n")
+                return connection.reset()
+            }
+            try connection.answer("200 OK")
+        } _: { server in
+            let request = HTTPRequest(.put, server.url("/"), body: .bytes([1, 2, 3]))
+            _ = try await transport.send(request)
+            let error = await #expect(throws: TransportError.self) {
+                _ = try await transport.send(request)
+            }
+            #expect(error?.kind == .interrupted)
+            #expect(puts.withLock(\.self) == 2)
+        }
+    }
+
     /// Method: two idle connections, of which libcurl would take the older first. It counts their age in
     /// seconds.
     @Test func `no request takes a connection that was idle before a fresh one`() async throws {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Finds out which conditions a store honours, before the first change of a mount.
 ///
-/// It writes a small object below the prefix and removes it again. A store that ignores a condition
+/// It writes small objects below the prefix and removes them again. A store that ignores a condition
 /// gives no sign of it, so the first real use would not tell; and a mount that only reads must not
 /// write.
 final class S3ConditionProbe: Sendable {
@@ -28,7 +28,10 @@ final class S3ConditionProbe: Sendable {
         if let known = known.withLock({ $0 }) { return known }
         return try await turns.with([.root]) { () async throws(ProviderError) in
             if let known = known.withLock({ $0 }) { return known }
-            let conditions = try await probe()
+            // To its end: a request that is cancelled may still be carried out, after the clean-up.
+            let conditions = try await finishing { () async throws(ProviderError) in
+                try await self.probe()
+            }
             known.withLock { $0 = conditions }
             // Not awaited, since it may have to inspect many uploads.
             Task { [leftUploads] in await leftUploads.abortLeftCopies() }
@@ -45,7 +48,7 @@ final class S3ConditionProbe: Sendable {
         // change only because of another one at the same time.
         try await concurrently(Subject.allCases, atMost: Subject.allCases.count) {
             subject async throws(ProviderError) -> Result<S3Conditions, ProviderError> in
-            // None cancels the others, whose requests could be carried out after the clean-up.
+            // None cancels the others, for the same reason.
             do throws(ProviderError) {
                 return .success(try await self.test(subject, keys))
             } catch {
@@ -62,7 +65,16 @@ final class S3ConditionProbe: Sendable {
         // The first failure says more than one of the clean-up. Objects that cannot be removed now, for
         // instance because the credentials are refused, are removed before the next change.
         try? await removeLeftProbes()
-        throw failure
+        throw failureOfTest(failure)
+    }
+
+    /// Returns a failure that does not pass for the outcome of the change that waits for the test.
+    private func failureOfTest(_ failure: ProviderError) -> ProviderError {
+        switch failure.kind {
+        case .changed, .missing, .exists, .notEmpty, .wrongKind:
+            ProviderError(.busy, "the store could not be tested: \(failure)", cause: failure)
+        default: failure
+        }
     }
 
     // MARK: Tests
@@ -82,7 +94,7 @@ final class S3ConditionProbe: Sendable {
             deleted = name.appending("-deleted".utf8)
             // At the end: a store that takes it for a slash then makes a marker, which can be removed, and
             // not a directory.
-            backslashed = name.appending("-\\".utf8)
+            backslashed = name.appending("-name\\".utf8)
         }
 
         var all: [S3Key] { [put, copied, copy, deleted, backslashed] }
@@ -109,7 +121,7 @@ final class S3ConditionProbe: Sendable {
             try await client.put(key, [1], headers: [], .absent))
         conditions.putIfVersion = try await isRefused(
             try await client.put(key, [1], headers: [], .version(Self.none)))
-        try await remove(key)
+        try await client.remove(key)
         return conditions
     }
 
@@ -127,8 +139,8 @@ final class S3ConditionProbe: Sendable {
         conditions.copyIfVersion = try await isRefused(
             try await client.copy(
                 key, etag: etag, to: key, headers: [], storageClass: nil, .version(Self.none)))
-        try await remove(key)
-        if !conditions.copyIfSource { try await remove(copy) }
+        try await client.remove(key)
+        if !conditions.copyIfSource { try await client.remove(copy) }
         return conditions
     }
 
@@ -143,7 +155,7 @@ final class S3ConditionProbe: Sendable {
         if conditions.deleteIfVersion {
             conditions.batchIfVersion = try await honoursVersionInBatch(key, Self.none)
         }
-        try await remove(key)
+        try await client.remove(key)
         return conditions
     }
 
@@ -153,7 +165,7 @@ final class S3ConditionProbe: Sendable {
         _ = try await client.put(key, [1], headers: [], nil)
         let listing = try await client.list(
             prefix: S3Key(key.bytes.dropLast()), delimiter: false, max: 2)
-        try await remove(key)
+        try await client.remove(key)
         conditions.keepsBackslash = listing.objects.contains { $0.key == key }
         return conditions
     }
@@ -194,17 +206,8 @@ final class S3ConditionProbe: Sendable {
     /// Removes the objects of an earlier test of this mount.
     private func removeLeftProbes() async throws(ProviderError) {
         for key in leftProbes.withLock({ $0 }) {
-            try await remove(key)
+            try await client.remove(key)
             leftProbes.withLock { $0.removeAll { $0 == key } }
-        }
-    }
-
-    private func remove(_ key: S3Key) async throws(ProviderError) {
-        do throws(ProviderError) {
-            try await client.delete(key, etag: nil)
-        } catch {
-            // Some stores say so of an object that is gone, or was never created.
-            guard error.kind == .missing else { throw error }
         }
     }
 
@@ -218,7 +221,7 @@ final class S3ConditionProbe: Sendable {
         where S3Probe.isProbe(object.key.bytes.dropFirst(prefix.bytes.count))
             && object.modified.nanoseconds < now.nanoseconds - 600_000_000_000
         {
-            try await client.delete(object.key, etag: nil)
+            try await client.remove(object.key)
         }
     }
 }

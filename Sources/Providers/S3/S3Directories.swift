@@ -51,7 +51,7 @@ struct S3Directories: Sendable {
         return true
     }
 
-    /// Removes the bytes of a marker but keeps the marker, without which the directory might applyRemoteDeletion.
+    /// Removes the bytes of a marker but keeps the marker, without which the directory might vanish.
     ///
     /// - Throws: `.changed`.
     func removeBytes(

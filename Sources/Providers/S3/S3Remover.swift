@@ -2,6 +2,10 @@ import Engine
 
 /// Deletes files, symbolic links and empty directories.
 struct S3Remover: Sendable {
+    /// Objects that killed tests of a mount have left, five each, and that a directory may have when it is
+    /// removed.
+    private static let probesMax = 100
+
     let tree: S3Tree
     let directories: S3Directories
     let probe: S3ConditionProbe
@@ -61,7 +65,8 @@ struct S3Remover: Sendable {
     private func deleteDirectory(
         _ key: ObjectKey, _ place: S3KeyMap.Place
     ) async throws(ProviderError) {
-        let below = try await client.list(prefix: place.directory, delimiter: false, max: 8)
+        let below = try await client.list(
+            prefix: place.directory, delimiter: false, max: Self.probesMax)
         let others = below.objects.filter { $0.key != place.marker || $0.size > 0 }
         let probes = others.filter {
             S3Probe.isProbe($0.key.bytes.dropFirst(place.directory.bytes.count))
@@ -69,7 +74,7 @@ struct S3Remover: Sendable {
         guard probes.count == others.count, below.next == nil, !place.isBeginning else {
             throw ProviderError(.notEmpty, "the directory is not empty")
         }
-        for probe in probes { try await client.delete(probe.key, etag: nil) }
+        for probe in probes { try await client.remove(probe.key) }
         try await directories.keepParent(of: key)
         try await directories.removeMarkers(of: place)
     }

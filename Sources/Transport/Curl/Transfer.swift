@@ -139,7 +139,7 @@ final class Transfer: Throttled, @unchecked Sendable {
     ///
     /// libcurl does not notice beforehand that a connection is closed if the server has said goodbye, as TLS
     /// does: those bytes count as a sign of life. It repeats a request on another used connection if one breaks
-    /// before a byte of the answer, but only five times, and not if it was still sending.
+    /// before a line of the answer, but only five times, and not if it was still sending.
     private func areUsedConnectionsDead(_ code: CURLcode) -> Bool {
         (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR)
             && handle.get(CURLINFO_NUM_CONNECTS) == 0 && handle.get(CURLINFO_HEADER_SIZE) == 0

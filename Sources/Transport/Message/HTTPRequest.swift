@@ -25,7 +25,7 @@ package struct HTTPRequest: Sendable {
     /// Whether a long body waits for the server's approval (RFC 9110, 10.1.1), which takes a round
     /// trip. Not needed if a refusal is unlikely, as for a further part of what was accepted.
     package var awaitsApproval = true
-    /// Whether its body may be sent again, without notice, if a used connection is lost before a byte of the
+    /// Whether its body may be sent again, without notice, if a used connection is lost before a line of the
     /// answer. If not, the request ends as ``TransportError/Kind/interrupted``; it is still sent again if
     /// the server asks for that (401, 407, 417).
     package var mayRepeatBody = true

@@ -222,6 +222,11 @@ final class TinyS3: S3Wire {
         if let source = headers["x-amz-copy-source"] {
             let from = String(source.dropFirst("/bucket/".count)).removingPercentEncoding ?? ""
             guard var object = state.objects[from] else { return ("copy", (404, [:], "")) }
+            if let expected = headers["x-amz-copy-source-if-match"],
+                expected != "\"\(object.etag)\""
+            {
+                return ("put", (412, [:], "<Error><Code>PreconditionFailed</Code></Error>"))
+            }
             if headers["x-amz-metadata-directive"] == "REPLACE" { object.headers = own(headers) }
             object.etag = "copy-of-\(object.etag)"
             state.objects[key] = object

@@ -225,6 +225,15 @@ extension S3Client {
         _ = try await ask(Call(method: .delete, key: key, headers: condition.headers))
     }
 
+    /// Deletes an object that may be gone already. Some stores say so.
+    func remove(_ key: S3Key) async throws(ProviderError) {
+        do throws(ProviderError) {
+            try await delete(key, etag: nil)
+        } catch {
+            guard error.kind == .missing else { throw error }
+        }
+    }
+
     struct Deletions: Hashable, Sendable {
         /// Keys that the store reports as deleted.
         var gone: Set<S3Key> = []
