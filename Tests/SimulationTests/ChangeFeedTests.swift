@@ -39,21 +39,24 @@ struct ChangeFeedTests {
     }
 
     /// Method: a local file that is open, so that it is not sent, has the name of a new remote one.
-    @Test(arguments: [false, true])
-    func `show as soon as no local file hides them`(isRemoved: Bool) throws {
+    @Test(arguments: ["removed", "renamed", "replaced"])
+    func `show as soon as no local file hides them`(end: String) throws {
         try Scenario.run(settings: Self.settings(), before: Self.fill) { it in
             #expect(try await it.names(in: "folder") == ["file", "goes"])
             try await it.write("folder/new", [1])
             try await it.open(try await it.find("folder/new"))
             try it.remote.otherClientWrites(Scenario.key("folder/new"), [2])
             try await it.wait(.seconds(1))
-            if isRemoved {
+            switch end {
+            case "removed": try await it.unlink("folder/new")
+            case "renamed": try await it.rename("folder/new", to: "folder/mine")
+            default:
+                try await it.write("folder/draft", [3])
+                try await it.rename("folder/draft", to: "folder/new")
                 try await it.unlink("folder/new")
-            } else {
-                try await it.rename("folder/new", to: "folder/mine")
             }
             try await it.wait(.seconds(1))
-            let mine = isRemoved ? [] : ["mine"]
+            let mine = end == "renamed" ? ["mine"] : []
             #expect(try await it.names(in: "folder") == ["file", "goes"] + mine + ["new"])
             #expect(try await it.read("folder/new") == [2])
         }

@@ -245,7 +245,7 @@ extension Engine {
         let renaming = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode, keepsCopy: keepsCopy)
         if let replaced = renaming.replaced { local.reaper.reap([replaced]) }
-        if renaming.hasUncovered { remote.schedule.requireListing(of: parent) }
+        for directory in renaming.uncovered { remote.schedule.requireListing(of: directory) }
         // It may be below a pinned directory now.
         local.pins.signal.notify()
     }

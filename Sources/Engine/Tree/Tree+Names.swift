@@ -162,7 +162,6 @@ extension Tree {
     ///
     /// - Parameter side: See ``Database/record(_:on:_:in:from:at:)``.
     /// - Returns: See ``Removal/hasUncovered``.
-    @discardableResult
     private func remove(
         _ dirent: Dirent, _ inode: InodeRecord, on side: RecordedChange.Side?, at now: Timestamp,
         _ database: Database
@@ -200,6 +199,7 @@ extension Tree {
             }
             let wasMarked = try database.isExcluded(inode.id)
             let target = try database.dirent(newName, in: newParent)
+            var uncovered: [InodeNumber] = []
             if let target {
                 guard mode == .replace else {
                     throw Blocked.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
@@ -209,12 +209,13 @@ extension Tree {
                 if keepsCopy {
                     try database.discard(target.inode, target, configuration, at: now)
                 }
-                try replace(target, by: inode, at: now, database)
+                if try replace(target, by: inode, at: now, database) { uncovered.append(newParent) }
                 // Many programs save a file by renaming a new one over it.
                 try database.passPin(from: target.inode, to: inode.id)
             }
             let hasUncovered = try database.moveDirent(
                 dirent, to: newName, in: newParent, of: inode, at: now)
+            if hasUncovered { uncovered.append(parent) }
             try database.noteReplacement(of: target?.inode, by: inode)
             try database.touchChanged(inode.id, at: now)
             try database.removeConflict(inode.id)
@@ -228,7 +229,7 @@ extension Tree {
                     in: inode.id, leaving: !isKeptHere && (wasKeptHere || wasMarked), at: now,
                     database)
             }
-            return Renaming(replaced: target?.inode, hasUncovered: hasUncovered)
+            return Renaming(replaced: target?.inode, uncovered: uncovered)
         }
         agenda.notify()
         return renaming
@@ -263,9 +264,10 @@ extension Tree {
         }
     }
 
+    /// - Returns: See ``Removal/hasUncovered``.
     private func replace(
         _ target: Dirent, by inode: InodeRecord, at now: Timestamp, _ database: Database
-    ) throws {
+    ) throws -> Bool {
         let replaced = try database.existingInode(target.inode)
         switch (inode.kind == .directory, replaced.kind == .directory) {
         case (true, false):
@@ -278,6 +280,6 @@ extension Tree {
         case (false, false): break
         }
         // The move to its name tells that.
-        try remove(target, replaced, on: nil, at: now, database)
+        return try remove(target, replaced, on: nil, at: now, database)
     }
 }

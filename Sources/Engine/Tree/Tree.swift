@@ -220,6 +220,7 @@ struct Removal {
 struct Renaming {
     /// The inode that was replaced.
     var replaced: InodeNumber?
-    /// As of ``Removal``, of the former name.
-    var hasUncovered = false
+    /// The directories in which the remote had another object of the former or of the new name, which only a
+    /// listing shows now.
+    var uncovered: [InodeNumber] = []
 }
