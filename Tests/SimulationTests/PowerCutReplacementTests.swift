@@ -211,6 +211,35 @@ struct PowerCutReplacementTests {
         }
     }
 
+    /// Goal: a file that another one of ours is replacing on the remote does not come back, without its bytes,
+    /// under the name that a third one had got since and is lost with.
+    ///
+    /// Method: the power is cut while the remote carries out the move.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a file that is being replaced on the remote does not return`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        settings.provider.latency = .milliseconds(200)...(.milliseconds(200))
+        try Scenario.run(seed: seed, settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("first"), Self.old)
+            try remote.otherClientWrites(Scenario.key("second"), Self.new)
+        } _: { it in
+            _ = try await it.names(in: "")
+            let inode = try await it.find("first")
+            try await it.rename("first", to: "second")
+            while try it.engine.local.tree.store.read({ try $0.intent(of: inode) }) == nil {
+                try await it.wait(.milliseconds(5))
+            }
+            try await it.rename("second", to: "third")
+            try await it.write("second", [UInt8](repeating: 3, count: 4_000))
+            try await Self.synchronizeDatabase(it)
+            try await Self.restart(it)
+            #expect(try await it.rest())
+            #expect(try await it.read("third") == Self.old)
+            for name in try await it.names(in: "") { _ = try await it.read(name) }
+        }
+    }
+
     /// Goal: a file whose bytes were only fetched keeps the name that it was given.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a fetched file keeps the name of the file that it replaced`(seed: UInt64) throws {

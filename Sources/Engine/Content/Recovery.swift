@@ -302,6 +302,8 @@ struct Recovery: Sendable {
             guard var record = try database.inode(former), record.links == 0,
                 record.kind != .directory, try database.dirent(of: former) == nil
             else { continue }
+            // Another file of ours got that name first, and may have replaced it on the remote.
+            if former != replaced, try database.isToBeReplaced(former) { continue }
             // One that has kept its bytes is looked at next.
             if record.kind == .file, record.presence == .remote || former != replaced {
                 guard let synced = try database.synced(former), synced.etag != nil else {

@@ -74,6 +74,11 @@ extension Database {
         try run("DELETE FROM intents WHERE inode = ?", [inode])
     }
 
+    /// Whether a request may have replaced an inode on the remote.
+    func isToBeReplaced(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("intents WHERE replaced = ?", [inode])
+    }
+
     /// Returns the inode that may have moved if the position of `inode` on the remote is uncertain:
     /// itself, or a directory above it.
     func uncertainInode(atOrAbove inode: InodeNumber) throws -> InodeNumber? {
