@@ -26,39 +26,6 @@ import Transport
         return store
     }
 
-    @Test(arguments: 1..<24, [false, true])
-    func `test objects are removed once the credentials work again`(
-        trusted: Int, missesWhatIsDeleted: Bool
-    ) async throws {
-        let store = TinyS3()
-        let provider = try store.provider()
-        provider.probe.known.withLock { $0 = nil }
-        store.state.withLock { state in
-            state.requestsTrusted = trusted
-            state.missesWhatIsDeleted = missesWhatIsDeleted
-        }
-        do throws(ProviderError) {
-            _ = try await provider.probe.conditions()
-        } catch {
-            #expect(error.kind == .unauthorized)
-        }
-        store.state.withLock { $0.requestsTrusted = .max }
-        _ = try await provider.probe.conditions()
-        #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
-    }
-
-    /// Goal: the first change of a mount waits for few round trips.
-    @Test func `a store is tested with four objects side by side`() async throws {
-        let wire = CrowdedWire(expected: 4) { request in
-            request.method == .put && request.url.contains("/.apus-probe-")
-        }
-        let provider = try CrowdedWire.provider(wire)
-        provider.probe.known.withLock { $0 = nil }
-        _ = try await provider.probe.conditions()
-        #expect(wire.crowd.largest == 4)
-        #expect(wire.store.state.withLock { $0.objects.isEmpty })
-    }
-
     /// An empty one made each version another than is known, and a copy of it each time.
     @Test func `a store whose ETags are lost on the way is reported`() async throws {
         let store = TinyS3()

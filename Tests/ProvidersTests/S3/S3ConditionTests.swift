@@ -1,12 +1,14 @@
 import Engine
 import Synchronization
+import TestServer
 import Testing
 import Transport
 
 @testable import ProviderS3
 @testable import ProviderSupport
 
-/// Goal: exactly the conditions that a store ignores are found to be ignored.
+/// The test of a store before the first change of a mount. Goal: exactly the conditions that the store ignores
+/// are found to be ignored, and nothing is left there.
 ///
 /// Method: a store in memory that honours all, and something before it that takes one condition away.
 struct S3ConditionTests {
@@ -34,7 +36,7 @@ struct S3ConditionTests {
         return conditions
     }
 
-    /// What a store finds that ignores a header of a method.
+    /// Returns the conditions found at a store that ignores a header of a method.
     private func found(
         ignoring header: String, of method: HTTPMethod, isCopy: Bool = false
     ) async throws -> S3Conditions {
@@ -101,6 +103,39 @@ struct S3ConditionTests {
             try await provider.probe.conditions()
         }
         #expect(error?.kind == .busy)
+        #expect(wire.store.state.withLock { $0.objects.isEmpty })
+    }
+
+    @Test(arguments: 1..<24, [false, true])
+    func `test objects are removed once the credentials work again`(
+        trusted: Int, missesWhatIsDeleted: Bool
+    ) async throws {
+        let store = TinyS3()
+        let provider = try store.provider()
+        provider.probe.known.withLock { $0 = nil }
+        store.state.withLock { state in
+            state.requestsTrusted = trusted
+            state.missesWhatIsDeleted = missesWhatIsDeleted
+        }
+        do throws(ProviderError) {
+            _ = try await provider.probe.conditions()
+        } catch {
+            #expect(error.kind == .unauthorized)
+        }
+        store.state.withLock { $0.requestsTrusted = .max }
+        _ = try await provider.probe.conditions()
+        #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
+    }
+
+    /// Goal: the first change of a mount waits for few round trips.
+    @Test func `a store is tested with four objects side by side`() async throws {
+        let wire = CrowdedWire(expected: 4) { request in
+            request.method == .put && request.url.contains("/.apus-probe-")
+        }
+        let provider = try CrowdedWire.provider(wire)
+        provider.probe.known.withLock { $0 = nil }
+        _ = try await provider.probe.conditions()
+        #expect(wire.crowd.largest == 4)
         #expect(wire.store.state.withLock { $0.objects.isEmpty })
     }
 }
