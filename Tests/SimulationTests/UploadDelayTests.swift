@@ -22,6 +22,40 @@ struct UploadDelayTests {
         }
     }
 
+    private static func preparing() -> SimulatedMountSettings {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .seconds(1)...(.seconds(1))
+        settings.provider.preparesForChanges = true
+        settings.engine.settleTime = .seconds(5)
+        return settings
+    }
+
+    /// Method: the preparation takes a second, and so does an upload.
+    @Test func `a store prepares for changes while the first one settles`() throws {
+        try Scenario.run(settings: Self.preparing()) { it in
+            try await it.wait(.seconds(10))
+            #expect(it.remote.preparesForChanges, "a mount that only reads does not need it")
+            try await it.write("file", [1])
+            try await it.wait(.seconds(2))
+            #expect(!it.remote.preparesForChanges)
+            #expect(it.remotePaths.isEmpty)
+            try await it.wait(.milliseconds(4_500))
+            #expect(it.remoteBytes("file") == [1])
+        }
+    }
+
+    @Test func `a failed preparation is repeated by the change itself`() throws {
+        try Scenario.run(settings: Self.preparing()) { it in
+            it.remote.refuse(.busy, attempts: "prepare")
+            try await it.write("file", [1])
+            try await it.wait(.seconds(4))
+            #expect(it.remote.refusalsGiven == 1)
+            it.remote.refuse(nil)
+            try await it.wait(.seconds(4))
+            #expect(it.remoteBytes("file") == [1])
+        }
+    }
+
     /// Method: a file each 50 ms for eight seconds; each is due at once.
     @Test(arguments: [false, true])
     func `uploads wait for the end of a burst of new files, five seconds at most`(

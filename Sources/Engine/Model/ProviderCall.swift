@@ -5,6 +5,7 @@ package enum ProviderCall: Sendable {
     case probe
     case stat(ObjectKey)
     case read(ObjectKey)
+    case prepare
     case write(ObjectKey)
     case abandon(ObjectKey)
     case createDirectory(ObjectKey)
@@ -23,8 +24,8 @@ package enum ProviderCall: Sendable {
     var isLook: Bool {
         switch self {
         case .list, .stat, .read, .space, .follow: true
-        case .probe, .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move,
-            .delete, .publicLink, .changes:
+        case .probe, .prepare, .write, .abandon, .createDirectory, .createSymlink, .setAttributes,
+            .move, .delete, .publicLink, .changes:
             false
         }
     }
@@ -33,7 +34,8 @@ package enum ProviderCall: Sendable {
 extension ProviderCall {
     /// The kinds of calls, with the names that metrics have for them.
     package enum Kind: String, CaseIterable, Sendable {
-        case list, probe, stat, read, write, abandon, move, delete, space, link, follow, changes
+        case list, probe, stat, read, prepare, write, abandon, move, delete, space, link, follow
+        case changes
         case createDirectory = "mkdir"
         case createSymlink = "symlink"
         case setAttributes = "setattr"
@@ -45,6 +47,7 @@ extension ProviderCall {
         case .probe: .probe
         case .stat: .stat
         case .read: .read
+        case .prepare: .prepare
         case .write: .write
         case .abandon: .abandon
         case .createDirectory: .createDirectory
@@ -67,6 +70,7 @@ extension ProviderCall: CustomStringConvertible {
         case .probe: "probe the remote"
         case .stat(let key): "read the metadata of \"\(key)\""
         case .read(let key): "read \"\(key)\""
+        case .prepare: "prepare the remote for changes"
         case .write(let key): "write \"\(key)\""
         case .abandon(let key): "abandon an upload of \"\(key)\""
         case .createDirectory(let key): "create the directory \"\(key)\""

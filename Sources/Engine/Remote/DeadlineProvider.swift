@@ -32,7 +32,7 @@ struct DeadlineProvider: ProviderWrapper {
         switch call {
         case .probe, .stat, .space, .follow: Self.lookMax
         case .read, .write, .changes: nil
-        case .list, .abandon, .createDirectory, .createSymlink, .delete, .publicLink:
+        case .list, .prepare, .abandon, .createDirectory, .createSymlink, .delete, .publicLink:
             Self.changeMax
         case .setAttributes: Self.copyMax
         case .move(_, _, let isFile): traits.movesDirectoriesAtOnce || isFile ? Self.copyMax : nil

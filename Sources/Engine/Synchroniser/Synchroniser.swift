@@ -41,12 +41,17 @@ final class Synchroniser: Sendable {
     func run() async {
         await withDiscardingTaskGroup { group in
             var alarm: Duration?
+            var isPrepared = false
             while !Task.isCancelled {
                 let notifications = agenda.signal.notifications
                 switch agenda.next() {
                 case .start(let inode):
                     group.addTask { await self.runOne(inode) }
                 case .wait(let until):
+                    if until != nil, !isPrepared, gate.preparesForChanges {
+                        isPrepared = true
+                        group.addTask { try? await self.gate.prepareForChanges() }
+                    }
                     if let until, alarm.map({ until < $0 || $0 <= clock.uptime }) ?? true {
                         alarm = until
                         group.addTask {

@@ -73,6 +73,15 @@ package protocol Provider: Sendable {
         of key: ObjectKey, etag: ETag
     ) async throws(ProviderError) -> (any ContentChecksum)?
 
+    /// Whether the first change would have to wait for ``prepareForChanges()``.
+    var preparesForChanges: Bool { get }
+
+    /// Tests the store, or does whatever else the first change needs and has not been done yet.
+    ///
+    /// Called while the first change settles. If it fails, the change itself does it, and meets the
+    /// failure.
+    func prepareForChanges() async throws(ProviderError)
+
     /// Stores a whole file in one step: readers see the old version or the new one, nothing
     /// between.
     ///
@@ -198,6 +207,10 @@ extension Provider {
     ) async throws(ProviderError) -> ObjectStart {
         ObjectStart(object: try await stat(key), bytes: [])
     }
+
+    package var preparesForChanges: Bool { false }
+
+    package func prepareForChanges() async throws(ProviderError) {}
 
     package func follow(_ directory: ObjectKey) async throws(ProviderError) -> Bool { false }
 

@@ -68,6 +68,14 @@ extension ProviderWrapper {
         }
     }
 
+    package var preparesForChanges: Bool { inner.preparesForChanges }
+
+    package func prepareForChanges() async throws(ProviderError) {
+        try await around(.prepare) { () async throws(ProviderError) in
+            try await inner.prepareForChanges()
+        }
+    }
+
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession

@@ -2,7 +2,7 @@ import Engine
 import ProviderSupport
 import Synchronization
 
-/// Finds out which conditions a store honours, before the first change of a mount.
+/// Finds out which conditions a store honours, once for each mount and before its first change arrives.
 ///
 /// It writes small objects below the prefix and removes them again. A store that ignores a condition
 /// gives no sign of it, so the first real use would not tell; and a mount that only reads must not
@@ -23,6 +23,8 @@ final class S3ConditionProbe: Sendable {
         self.client = client
         self.leftUploads = leftUploads
     }
+
+    var isNeeded: Bool { known.withLock { $0 == nil } }
 
     func conditions() async throws(ProviderError) -> S3Conditions {
         if let known = known.withLock({ $0 }) { return known }

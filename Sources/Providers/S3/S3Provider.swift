@@ -97,6 +97,12 @@ package final class S3Provider: Provider {
 
     // MARK: Changes
 
+    package var preparesForChanges: Bool { probe.isNeeded }
+
+    package func prepareForChanges() async throws(ProviderError) {
+        _ = try await probe.conditions()
+    }
+
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession

@@ -129,6 +129,8 @@ package final class ConnectingProvider: ProviderWrapper {
 
     package var givesFirstBytes: Bool { connected?.givesFirstBytes ?? false }
 
+    package var preparesForChanges: Bool { connected?.preparesForChanges ?? false }
+
     // Without a connection, nothing is followed.
 
     package func unfollow(_ directory: ObjectKey) { connected?.unfollow(directory) }

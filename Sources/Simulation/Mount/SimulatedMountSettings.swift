@@ -35,6 +35,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.pieceDelay = .zero...(.milliseconds([1, 100][random.next(below: 2)]))
         settings.provider.pageEntries = [1, 2, 100][random.next(below: 3)]
         settings.provider.givesFirstBytes = seed / 7 % 2 == 1
+        settings.provider.preparesForChanges = seed / 11 % 4 == 1
         settings.provider.resumesUploads = random.nextBool()
         settings.provider.movesDirectoriesAtOnce = random.nextBool()
         settings.provider.listsMetadata = random.nextBool()

@@ -48,7 +48,8 @@ final class CrashingProvider: ProviderWrapper {
         switch call {
         case .list, .probe, .stat, .read, .space, .publicLink, .follow, .changes:
             return try await request()
-        case .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move, .delete:
+        case .prepare, .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move,
+            .delete:
             return try await change(call, request)
         }
     }

@@ -120,6 +120,7 @@ extension SimulatedProvider {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
+        if preparesForChanges { try await prepareForChanges() }
         try await arrive("write \(source.size) bytes to \"\(key)\"", isTransfer: true)
         let token = try beginUpload(session)
         let bytes = try await take(source, token, session)

@@ -29,6 +29,7 @@ package final class SimulatedProvider: Provider {
         var refusal: Refusal?
         var refusalsGiven = 0
         var isAuthorized = true
+        var isPrepared = false
         /// See ``setHasEveryName(_:)``.
         var hasEveryName = false
         var endlessPages: EndlessPages?
@@ -218,6 +219,15 @@ package final class SimulatedProvider: Provider {
             return Array(file.bytes.prefix(count))
         }
         return start
+    }
+
+    package var preparesForChanges: Bool {
+        settings.preparesForChanges && !state.withLock(\.isPrepared)
+    }
+
+    package func prepareForChanges() async throws(ProviderError) {
+        try await arrive("prepare for changes")
+        state.withLock { $0.isPrepared = true }
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {

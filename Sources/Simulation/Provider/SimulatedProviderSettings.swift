@@ -36,6 +36,9 @@ package struct SimulatedProviderSettings: Sendable {
     /// Whether those of some do not.
     package var omitsFirstBytes = true
 
+    /// Whether the first upload takes another request, which may come before.
+    package var preparesForChanges = false
+
     /// Whether interrupted uploads can be resumed.
     package var resumesUploads = false
 

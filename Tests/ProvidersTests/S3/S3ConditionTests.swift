@@ -138,4 +138,26 @@ struct S3ConditionTests {
         #expect(wire.crowd.largest == 4)
         #expect(wire.store.state.withLock { $0.objects.isEmpty })
     }
+
+    @Test(arguments: [true, false])
+    func `a store is tested once, while the first change settles or with it`(
+        isPrepared: Bool
+    ) async throws {
+        let store = TinyS3()
+        let provider = try store.provider()
+        provider.probe.known.withLock { $0 = nil }
+        #expect(provider.preparesForChanges)
+        if isPrepared {
+            try await provider.prepareForChanges()
+            #expect(!provider.preparesForChanges)
+        }
+        _ = try await provider.createDirectory(
+            ObjectKey([try #require(FileName("new"))]),
+            attributes: ObjectAttributes(modified: Timestamp(nanoseconds: 0), mode: 0o755))
+        #expect(!provider.preparesForChanges)
+        let names = store.state.withLock(\.requests).filter { request in
+            request.method == .put && request.url.hasSuffix("-put")
+        }
+        #expect(names.count == 3, "the object of the tests of PUT: \(names.map(\.url))")
+    }
 }
