@@ -11,7 +11,7 @@ import Transport
 @testable import ProviderSupport
 
 /// A bucket in memory behind the client's wire, and somebody else who comes in between. It knows
-/// objects, copies, listings without pages and uploads in parts; conditions only of PUTs, copies and
+/// objects, copies, the first pages of listings and uploads in parts; conditions only of PUTs, copies and
 /// DELETEs.
 final class TinyS3: S3Wire {
     struct Object: Sendable {
@@ -19,6 +19,8 @@ final class TinyS3: S3Wire {
         var bytes: [UInt8]
         /// What a HEAD tells besides, in lower case.
         var headers: [String: String] = [:]
+        /// The time that listings tell.
+        var modified: String?
     }
 
     struct Upload: Sendable {
@@ -60,6 +62,8 @@ final class TinyS3: S3Wire {
         var missesWhatIsDeleted = false
         /// How many entries of a directory a listing tells; there is no second page.
         var entriesMax = Int.max
+        /// The time that listings tell of new objects.
+        var modified: String?
     }
 
     /// Changes what is there right after a request was answered.
@@ -233,7 +237,8 @@ final class TinyS3: S3Wire {
             return ("copy", (200, [:], "<R><ETag>\"\(object.etag)\"</ETag></R>"))
         }
         let bytes = content(request)
-        state.objects[key] = Object(etag: tag(bytes), bytes: bytes, headers: own(headers))
+        state.objects[key] = Object(
+            etag: tag(bytes), bytes: bytes, headers: own(headers), modified: state.modified)
         return ("put", (200, ["etag": "\"\(tag(bytes))\""], ""))
     }
 
@@ -242,12 +247,14 @@ final class TinyS3: S3Wire {
         var shown: Set<String> = []
         var body = ""
         var count = 0
+        let isWalk = query["delimiter"] == nil
+        let countMax = isWalk ? Int(query["max-keys"] ?? "") ?? 1_000 : state.entriesMax
         for (key, object) in state.objects.sorted(by: { $0.key < $1.key })
         where key.hasPrefix(prefix) {
             count += 1
-            if query["delimiter"] != nil, count > state.entriesMax { break }
+            if count > countMax { break }
             let rest = key.dropFirst(prefix.count)
-            if query["delimiter"] != nil, let slash = rest.firstIndex(of: "/") {
+            if !isWalk, let slash = rest.firstIndex(of: "/") {
                 let name = prefix + rest[...slash]
                 if shown.insert(name).inserted {
                     body += "<CommonPrefixes><Prefix>\(name)</Prefix></CommonPrefixes>"
@@ -255,16 +262,16 @@ final class TinyS3: S3Wire {
             } else {
                 body +=
                     "<Contents><Key>\(key)</Key><Size>\(object.bytes.count)</Size>"
-                    + "<ETag>\"\(object.etag)\"</ETag></Contents>"
+                    + "<ETag>\"\(object.etag)\"</ETag>"
+                    + (object.modified.map { "<LastModified>\($0)</LastModified>" } ?? "")
+                    + "</Contents>"
             }
         }
         for key in state.emptied.sorted()
-        where query["delimiter"] != nil && key.hasPrefix(prefix) && key != prefix
-            && !shown.contains(key)
-        {
+        where !isWalk && key.hasPrefix(prefix) && key != prefix && !shown.contains(key) {
             body += "<CommonPrefixes><Prefix>\(key)</Prefix></CommonPrefixes>"
         }
-        if query["delimiter"] != nil, count > state.entriesMax {
+        if count > countMax {
             body +=
                 "<IsTruncated>true</IsTruncated>"
                 + "<NextContinuationToken>next</NextContinuationToken>"
