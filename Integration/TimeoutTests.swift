@@ -71,6 +71,10 @@ extension MountedTests {
                 let daemon = try #require(folder.daemon)
                 try CallError.check(kill(daemon, SIGSTOP), "stop the daemon")
                 defer { kill(daemon, SIGCONT) }
+                // A thread that is about to stop may still take a call, which nothing can interrupt then.
+                try eventually("each of its threads stands still") {
+                    Program.standsStill(daemon)
+                }
                 let status = try Apus.run("status", folder.point, "--timeout", "4s")
                 #expect(status.status == 1, "\(status)")
                 #expect(

@@ -102,6 +102,21 @@ struct AgendaTests {
         #expect(isWoken { agenda.notify() })
     }
 
+    @Test func `only a program's change settles, and only until something is due`() throws {
+        try change(first, after: .seconds(5))
+        #expect(agenda.next() == .wait(until: .seconds(5)))
+        #expect(!agenda.isChangeSettling)
+        try changeAndNotify(second, after: .seconds(6))
+        #expect(agenda.next() == .wait(until: .seconds(5)))
+        #expect(agenda.isChangeSettling)
+        clock.uptime = .seconds(6)
+        #expect(agenda.next() == .start(first))
+        #expect(agenda.next() == .start(second))
+        #expect(!agenda.isChangeSettling)
+        _ = agenda.next()
+        #expect(!agenda.isChangeSettling, "all slots are in use")
+    }
+
     @Test func `is woken by any change if nothing was pending`() throws {
         #expect(agenda.next() == .wait(until: nil))
         #expect(try isWoken { try changeAndNotify(first, after: .seconds(30)) })

@@ -53,6 +53,32 @@ struct UploadDelayTests {
             it.remote.refuse(nil)
             try await it.wait(.seconds(4))
             #expect(it.remoteBytes("file") == [1])
+            #expect(!it.remote.preparesForChanges)
+        }
+    }
+
+    @Test func `a store prepares for no change by others, and for none while it is out of reach`()
+        throws
+    {
+        try Scenario.run(settings: Self.preparing()) { remote in
+            try remote.otherClientWrites(Scenario.key("other"), [1])
+        } _: { it in
+            #expect(try await it.names(in: "").count == 1)
+            try it.remote.otherClientDeletes(Scenario.key("other"))
+            try await it.refresh()
+            try await it.wait(.seconds(10))
+            #expect(try await it.names(in: "").isEmpty)
+            #expect(it.remote.preparesForChanges)
+            it.remote.setReachable(false)
+            try await it.wait(.seconds(300))
+            it.remote.refuse(.busy, attempts: "prepare")
+            try await it.write("file", [1])
+            try await it.wait(.seconds(10))
+            #expect(it.remote.preparesForChanges && it.remote.refusalsGiven == 0)
+            it.remote.refuse(nil)
+            it.remote.setReachable(true)
+            try await it.wait(.seconds(300))
+            #expect(it.remoteBytes("file") == [1])
         }
     }
 

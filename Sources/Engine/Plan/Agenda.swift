@@ -35,6 +35,10 @@ final class Agenda: Sendable {
         /// The due time before which nothing but a notification or the end of an operation makes
         /// ``next()`` start an inode; nil if any change may.
         var nextLook: Duration?
+        /// Whether a program has changed something.
+        var hasChange = false
+        /// See ``isChangeSettling``.
+        var isChangeSettling = false
         var burst = CreationBurst()
         /// Nothing is started before, because the database failed.
         var restsUntil: Duration = .zero
@@ -91,12 +95,15 @@ final class Agenda: Sendable {
         changes.notify()
     }
 
-    /// As ``notify()``, after a transaction that has made inodes due at a time, or later: most
+    /// As ``notify()``, after a change by a program that has made inodes due at a time, or later: most
     /// changes become due later than others that wait already, and wake no thread.
     ///
     /// - Parameter due: The ``due(after:)`` of before the transaction.
     func notify(due: Duration) {
-        let isAwaited = state.withLock { state in state.nextLook.map { $0 <= due } ?? false }
+        let isAwaited = state.withLock { state in
+            state.hasChange = true
+            return state.nextLook.map { $0 <= due } ?? false
+        }
         if !isAwaited { signal.notify() }
         changes.notify()
     }
@@ -182,6 +189,10 @@ final class Agenda: Sendable {
     /// ``next()`` goes on with the other inodes, so that no transaction takes long.
     static let hastenedMax = 4_096
 
+    /// Whether the last ``next()`` found that nothing is due before a later time, after a program has
+    /// changed something: its change is about to be sent.
+    var isChangeSettling: Bool { state.withLock(\.isChangeSettling) }
+
     /// Returns the next action. Starts an inode if it is due and a slot is free; the caller
     /// synchronises it and calls ``finish(_:_:)``. Must not be called concurrently.
     func next() -> Action {
@@ -189,6 +200,7 @@ final class Agenda: Sendable {
         // Before the database is read: a change made meanwhile must not pass for known.
         let state = self.state.withLock { state in
             state.nextLook = nil
+            state.isChangeSettling = false
             return state
         }
         if state.isPaused { return .wait(until: nil) }
@@ -204,7 +216,10 @@ final class Agenda: Sendable {
             let time = first.due - state.origin
             let start = state.burst.holdEnd(at: now) ?? time
             guard start <= now else {
-                self.state.withLock { $0.nextLook = first.due }
+                self.state.withLock { state in
+                    state.nextLook = first.due
+                    state.isChangeSettling = state.hasChange
+                }
                 return .wait(until: start)
             }
             self.state.withLock { $0.slots.start(first.inode, due: first.due, at: now) }

@@ -48,7 +48,7 @@ final class Synchroniser: Sendable {
                 case .start(let inode):
                     group.addTask { await self.runOne(inode) }
                 case .wait(let until):
-                    if until != nil, !isPrepared, gate.preparesForChanges {
+                    if !isPrepared, isPreparationDue {
                         isPrepared = true
                         group.addTask { try? await self.gate.prepareForChanges() }
                     }
@@ -64,6 +64,12 @@ final class Synchroniser: Sendable {
             }
             group.cancelAll()
         }
+    }
+
+    /// Whether the remote can be prepared for a change that will be sent soon.
+    private var isPreparationDue: Bool {
+        agenda.isChangeSettling && gate.preparesForChanges
+            && !gate.isOutOfReach(at: clock.uptime)
     }
 
     private func runOne(_ inode: InodeNumber) async {

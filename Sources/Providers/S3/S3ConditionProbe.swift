@@ -2,7 +2,7 @@ import Engine
 import ProviderSupport
 import Synchronization
 
-/// Finds out which conditions a store honours, once for each mount and before its first change arrives.
+/// Finds out which conditions a store honours, once for each mount and before its first change is sent.
 ///
 /// It writes small objects below the prefix and removes them again. A store that ignores a condition
 /// gives no sign of it, so the first real use would not tell; and a mount that only reads must not
