@@ -127,7 +127,7 @@ extension SimulatedProvider {
         let isWhole = settings.storesAttributesAtOnce
         let first =
             isWhole ? attributes : ObjectAttributes(modified: clock.wallTime, mode: 0o644)
-        if !traits.recognisesWrites { try await keepProof(session) }
+        if !traits.recognisesWrites { try await session.requireProof() }
         let etag = try settings.tellsVersionsAhead ? announce(session) : nil
         let nonce = settings.tellsVersionsAhead ? nil : session.nonce
         let object = try change { tree throws(ProviderError) in
@@ -143,14 +143,6 @@ extension SimulatedProvider {
         try await pause()
         return try step { tree throws(ProviderError) in
             try tree.setAttributes(key, to: attributes, etag: object.etag, nonce: nonce)
-        }
-    }
-
-    private func keepProof(_ session: any UploadSession) async throws(ProviderError) {
-        do {
-            try await session.keepProof()
-        } catch {
-            throw ProviderError(.source, "the proof cannot be kept", cause: error)
         }
     }
 
@@ -246,5 +238,16 @@ extension SimulatedProvider {
             try await pause()
         }
         return bytes
+    }
+}
+
+extension UploadSession {
+    /// As ``keepProof()``, with the error of a provider.
+    fileprivate func requireProof() async throws(ProviderError) {
+        do {
+            try await keepProof()
+        } catch {
+            throw ProviderError(.source, "the proof cannot be kept", cause: error)
+        }
     }
 }
