@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Foundation
+import Host
 
 /// The `apus` program.
 @main
@@ -33,6 +34,8 @@ struct Apus: AsyncParsableCommand {
         ])
 
     static func main() async {
+        // Before there are other threads, as the arenas that those have made stay.
+        MemoryArenas.limit()
         // If the reader of the output ends, the write fails instead of the program.
         signal(SIGPIPE, SIG_IGN)
         if MountHelper.isOurs { end(with: await MountHelper.run()) }

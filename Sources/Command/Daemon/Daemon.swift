@@ -24,7 +24,6 @@ func runDaemon(
     // See `DiskFile.isOpenElsewhere`.
     signal(SIGIO, SIG_IGN)
     chdir("/")
-    MemoryArenas.limit()
     DatabaseFiles.register()
     // Content files and connections need more than the usual soft limit of 1,024. Nothing here may
     // depend on the log's level.
