@@ -21,6 +21,8 @@ package struct TransportOptions: Sendable {
     /// The longest time without a byte in the body of a request, or in an answer with file content,
     /// including the wait for it.
     package var contentStallMax: Duration = .seconds(30)
+    /// The time for which the connections of a burst stay open, once or twice, see ``ConnectionReserve``.
+    package var burstTime: Duration = .seconds(2)
     /// Receives each answer, refusals included.
     package var onAnswer: @Sendable (HTTPResponse) -> Void = { _ in }
     /// The clock of the ``Bandwidth``.
@@ -43,10 +45,6 @@ package struct TransportOptions: Sendable {
         let max = Swift.max(bounds.start, Swift.min(bounds.max, Int(clamping: descriptorsMax / 8)))
         queriesPerHost?.max = max
     }
-
-    /// Connections kept open for later requests: as many as one host may have in use, since another
-    /// one costs three round trips.
-    var connectionsMax: Int { requestsPerHost.max + (queriesPerHost?.max ?? 0) }
 
     /// libcurl: `version_num`, a byte each for the three parts of the version.
     private static let isHTTP2Sound = apus_curl_version() >= 0x08_02_00

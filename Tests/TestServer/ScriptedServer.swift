@@ -15,24 +15,31 @@ package final class ScriptedServer: Sendable {
     private let listener: Int32
     private let script: Script
     private let threads = DispatchGroup()
+    /// Free places for connections; nil for any number.
+    private let places: DispatchSemaphore?
     private let state = Mutex(State())
 
     /// Serves requests by `script` while `body` runs.
     ///
-    /// - Parameter path: The path of a Unix socket to make.
+    /// - Parameters:
+    ///   - path: The path of a Unix socket to make.
+    ///   - connectionsMax: While as many connections are open, others wait for the end of one.
     package static func run<Value>(
-        at path: String? = nil, _ script: @escaping Script,
+        at path: String? = nil, connectionsMax: Int? = nil, _ script: @escaping Script,
         _ body: (ScriptedServer) async throws -> Value
     ) async throws -> Value {
-        let server = try ScriptedServer(at: path, script)
+        let server = try ScriptedServer(at: path, connectionsMax, script)
         let result: Result<Value, any Error>
         do { result = .success(try await body(server)) } catch { result = .failure(error) }
         await server.stop()
         return try result.get()
     }
 
-    private init(at path: String?, _ script: @escaping Script) throws {
+    private init(at path: String?, _ connectionsMax: Int?, _ script: @escaping Script) throws {
         self.script = script
+        // A semaphore must not end with less than it began.
+        places = connectionsMax.map { _ in DispatchSemaphore(value: 0) }
+        for _ in 0..<(connectionsMax ?? 0) { places?.signal() }
         if let path {
             port = 0
             listener = try Self.unixListener(at: path)
@@ -100,6 +107,7 @@ package final class ScriptedServer: Sendable {
 
     private func accept() {
         while true {
+            places?.wait()
             let descriptor = Glibc.accept(listener, nil, nil)
             guard descriptor >= 0 else { return }
             let connection = ServedConnection(descriptor)
@@ -114,6 +122,7 @@ package final class ScriptedServer: Sendable {
                     do { try server.script(request, connection) } catch { break }
                 }
                 connection.hangUp()
+                server.places?.signal()
             }
         }
     }

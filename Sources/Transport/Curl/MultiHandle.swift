@@ -9,11 +9,9 @@ struct MultiHandle: ~Copyable {
     /// Requests per HTTP/2 connection; beyond that, another connection is faster.
     private static let streamsMax = 8
 
-    /// - Parameter connectionsMax: Connections kept open for later requests.
     /// - Returns: nil if there is no memory or no descriptor left.
-    init?(connectionsMax: Int) {
+    init?() {
         guard let events = SocketEvents(), let pointer = curl_multi_init() else { return nil }
-        apus_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, connectionsMax)
         apus_multi_set_long(pointer, CURLMOPT_MAX_CONCURRENT_STREAMS, Self.streamsMax)
         events.attach(to: pointer)
         self.pointer = pointer
@@ -27,6 +25,12 @@ struct MultiHandle: ~Copyable {
 
     /// See ``SocketEvents/ring(_:)``.
     var bell: Descriptor { events.bell }
+
+    /// Sets how many connections stay open for later requests. libcurl closes the oldest idle one beyond that
+    /// at the end of a transfer.
+    func keepConnections(_ count: Int) {
+        apus_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, count)
+    }
 
     func add(_ transfer: Transfer) -> CURLMcode {
         curl_multi_add_handle(pointer, transfer.pointer)

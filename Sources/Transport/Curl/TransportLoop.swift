@@ -12,6 +12,7 @@ struct TransportLoop: ~Copyable {
     /// Transfers that wait for a place.
     private var waiting: [ID: Transfer] = [:]
     private var admission: Admission<ID>
+    private var reserve: ConnectionReserve
     private let startTime = ContinuousClock.now
     /// A lower bound of all deadlines and stall checks.
     private var nextDeadline: ContinuousClock.Instant?
@@ -29,6 +30,7 @@ struct TransportLoop: ~Copyable {
         throttle = Throttle(options.clock, meter: meter)
         round = TransferRound(throttle)
         admission = Admission(options.requestsPerHost, queries: options.queriesPerHost)
+        reserve = ConnectionReserve(period: options.burstTime, now: .zero)
         nextAdjustment = startTime + HostLimit.windowMin
         nextReminder = startTime + Self.reminderInterval
     }
@@ -152,6 +154,7 @@ struct TransportLoop: ~Copyable {
             nextReminder = now + Self.reminderInterval
             for transfer in waiting.values { transfer.noteWaiting() }
         }
+        multi.keepConnections(reserve.note(active: active.count, at: now - startTime))
         var slow: [String: [Lane: Int]] = [:]
         for transfer in active.values {
             guard let host = transfer.destination.limitedHost else { continue }

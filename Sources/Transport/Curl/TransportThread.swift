@@ -46,9 +46,7 @@ final class TransportThread: Sendable {
 
     /// Runs the thread until ``Command/stop``.
     func run() {
-        guard let multi = MultiHandle(connectionsMax: options.connectionsMax) else {
-            return close()
-        }
+        guard let multi = MultiHandle() else { return close() }
         inbox.withLock { [bell = multi.bell] in $0.bell = bell }
         var loop = TransportLoop(multi, options, meter: meter)
         while executeCommands(&loop) {
