@@ -53,10 +53,8 @@ struct ConnectionReserveTests {
                 answered.add(1, ordering: .relaxed)
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<places {
-                    group.addTask {
-                        _ = try await transport.send(HTTPRequest(.get, server.url("/burst")))
-                    }
+                let burst = (0..<places).map { _ in
+                    Task { try await transport.send(HTTPRequest(.get, server.url("/burst"))) }
                 }
                 var arrived = arrivals.makeAsyncIterator()
                 for _ in 0..<places { await arrived.next() }
@@ -64,6 +62,7 @@ struct ConnectionReserveTests {
                 var started = starts.makeAsyncIterator()
                 for _ in 0..<others { await started.next() }
                 for _ in 0..<places { gate.signal() }
+                for answer in burst { _ = try await answer.value }
                 let limit = ContinuousClock.now + .seconds(20)
                 while answered.load(ordering: .relaxed) < others {
                     try #require(ContinuousClock.now < limit, "the idle connections stay open")
