@@ -1,13 +1,14 @@
 import Glibc
+import TestBytes
 
-/// Random numbers that a seed replays: SplitMix64.
+/// Random numbers whose seed a test announces.
 struct SeededRandom: RandomNumberGenerator {
     let seed: UInt64
-    private var state: UInt64
+    private var numbers: SplitMix64
 
     init(seed: UInt64) {
         self.seed = seed
-        state = seed
+        numbers = SplitMix64(seed: seed)
     }
 
     /// A seed from the environment's `SEED`, else a fresh one; printed, so that it can be replayed.
@@ -18,11 +19,5 @@ struct SeededRandom: RandomNumberGenerator {
         return SeededRandom(seed: seed)
     }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
+    mutating func next() -> UInt64 { numbers.next() }
 }

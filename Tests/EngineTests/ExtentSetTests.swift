@@ -1,4 +1,5 @@
 import Engine
+import TestBytes
 import Testing
 
 @Suite("A set of extents")
@@ -45,7 +46,7 @@ struct ExtentSetTests {
     /// Method: the same random operations on a plain array of booleans.
     @Test(arguments: 0..<20)
     func `it agrees with a set of single bytes`(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SplitMix64(seed: seed)
         var set = ExtentSet()
         var bytes = [Bool](repeating: false, count: 64)
         for _ in 0..<200 {
@@ -64,18 +65,5 @@ struct ExtentSetTests {
                 #expect(left.upperBound < right.lowerBound)
             }
         }
-    }
-}
-
-/// Sebastiano Vigna's SplitMix64, for test data.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
