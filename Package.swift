@@ -174,7 +174,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "EngineTests",
-            dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift"), log],
+            dependencies: [
+                "Engine", "TestBytes", .product(name: "GRDB", package: "GRDB.swift"), log,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "DigestsTests", dependencies: ["Digests"], swiftSettings: settings),
