@@ -98,7 +98,7 @@ struct UploadDelayTests {
                 try await it.wait(.milliseconds(50))
                 uploaded.append(it.remotePaths.count)
             }
-            let waiting = CreationBurst.filesMin..<100
+            let waiting = FileBurst.filesMin..<100
             #expect(uploaded[10] > 5, "few files are no burst")
             if isSynced {
                 #expect(uploaded[29] < 25)
@@ -112,17 +112,37 @@ struct UploadDelayTests {
         }
     }
 
+    @Test func `uploads wait for the end of a burst of removals`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .zero...(.zero)
+        settings.engine.settleTime = .zero
+        try Scenario.run(settings: settings) { it in
+            let paths = (0..<2 * FileBurst.filesMin).map { "file \($0)" }
+            for path in paths + ["edited"] { try await it.write(path, [1]) }
+            try await it.wait(.seconds(300))
+            #expect(it.remotePaths.count == paths.count + 1)
+            for (index, path) in paths.enumerated() {
+                try await it.unlink(path)
+                if index == FileBurst.filesMin { try await it.write("edited", [2]) }
+                try await it.wait(.milliseconds(50))
+            }
+            #expect(it.remoteBytes("edited") == [1])
+            try await it.wait(.milliseconds(100))
+            #expect(it.remoteBytes("edited") == [2])
+        }
+    }
+
     @Test func `a burst ends with a pause`() {
-        var burst = CreationBurst()
-        for index in 0..<CreationBurst.filesMin {
+        var burst = FileBurst()
+        for index in 0..<FileBurst.filesMin {
             #expect(burst.holdEnd(at: .milliseconds(index)) == nil)
             burst.note(at: .milliseconds(index))
         }
-        let last = Duration.milliseconds(CreationBurst.filesMin - 1)
-        #expect(burst.holdEnd(at: last) == last + CreationBurst.pauseMax)
-        #expect(burst.holdEnd(at: last + CreationBurst.pauseMax) == nil)
-        burst.note(at: last + CreationBurst.pauseMax)
-        #expect(burst.holdEnd(at: last + CreationBurst.pauseMax) == nil)
+        let last = Duration.milliseconds(FileBurst.filesMin - 1)
+        #expect(burst.holdEnd(at: last) == last + FileBurst.pauseMax)
+        #expect(burst.holdEnd(at: last + FileBurst.pauseMax) == nil)
+        burst.note(at: last + FileBurst.pauseMax)
+        #expect(burst.holdEnd(at: last + FileBurst.pauseMax) == nil)
     }
 
     @Test func `a file is a large one from 64 MiB on`() {

@@ -172,7 +172,7 @@ extension Engine {
     package func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Blocked) -> Attributes {
-        local.agenda.noteNewFile()
+        local.agenda.noteFile()
         let created = try local.tree.createFile(name, in: parent, mode: mode, caller: caller)
         do throws(Blocked) {
             try local.content.openNew(created)
@@ -222,6 +222,7 @@ extension Engine {
     func remove(
         _ name: FileName, in parent: InodeNumber, isDirectory: Bool, keepsCopy: Bool = false
     ) throws(Blocked) {
+        if !isDirectory { local.agenda.noteFile() }
         // Before the transaction, so that the removal is not due earlier than announced.
         let due = local.agenda.due(after: configuration.deletionDelay)
         let removal = try local.tree.remove(

@@ -1,8 +1,10 @@
-/// Recognises that programs create many files one after the other, as `git clone` and `tar` do.
+/// Recognises that programs create or remove many files one after the other, as `git clone`, `tar` and `rm -rf`
+/// do.
 ///
 /// Their user waits for them, and uploads compete with them for processors and disk: beside the uploads of its
-/// own files a clone takes two to three times as long on two cores.
-struct CreationBurst {
+/// own files a clone takes two to three times as long on two cores. A removal of new files makes most of their
+/// uploads needless.
+struct FileBurst {
     /// The number of files from which on uploads wait.
     static let filesMin = 20
     /// The pause between two files that ends a burst.
@@ -14,7 +16,7 @@ struct CreationBurst {
     private var start = Duration.zero
     private var last = Duration.zero
 
-    /// Records a new file.
+    /// Records a new or removed file.
     mutating func note(at now: Duration) {
         if files == 0 || now - last >= Self.pauseMax { (files, start) = (0, now) }
         files += 1
