@@ -17,6 +17,12 @@ from .steps import make_file
 REMOTES = {remote.name: remote for remote in (WebDAV, ObjectStore, Folder)}
 
 
+def system_name(peer, remote):
+    if not peer:
+        return NATIVE
+    return f"{peer.name} {remote.name}" if remote else peer.name
+
+
 class Bench:
     """One run: its directory, its servers and its results."""
 
@@ -34,6 +40,8 @@ class Bench:
         self.serial = 0
         self.remotes, self.versions = {}, {}
         self.peers = [peer for peer in peers if self.is_installed(peer)]
+        # They show the disk instead of a remote.
+        self.local_peers = [peer for peer in self.peers if not peer.remotes]
         self.digests = {}
         # What takes too long to be repeated.
         self.slow = set()
@@ -41,6 +49,14 @@ class Bench:
     def is_installed(self, peer):
         try:
             self.versions[peer.name] = peer.version()
+            return True
+        except Failure as failure:
+            self.fail(peer.name, "all", failure)
+            return False
+
+    def is_built(self, peer):
+        try:
+            peer.build(self.directory)
             return True
         except Failure as failure:
             self.fail(peer.name, "all", failure)
@@ -76,6 +92,7 @@ class Bench:
         if "tar" in names:
             works.make_archive(self.path("archive.tar"), self.sizes.untarred)
         self.proxy = build_proxy(self.directory)
+        self.local_peers = [peer for peer in self.local_peers if self.is_built(peer)]
         for name in self.wanted_remotes():
             self.start_remote(name, native)
 
@@ -99,7 +116,9 @@ class Bench:
         """All turns in their order; from round to round another program comes first."""
         for number in range(self.options.rounds):
             for work in self.works:
-                yield number, work, None, None
+                if work.is_local:
+                    for peer in (None, *self.local_peers):
+                        yield number, work, peer, None
                 for name in work.remotes:
                     if name not in self.remotes:
                         continue
@@ -117,17 +136,17 @@ class Bench:
         self.prepare()
         turns = list(self.turns())
         for index, (number, work, peer, remote) in enumerate(turns):
-            system = f"{peer.name} {remote.name}" if peer else NATIVE
+            system = system_name(peer, remote)
             if self.results.has_failed(system, work.name) or (system, work.name) in self.slow:
                 continue
             start = time.monotonic()
             self.serial += 1
             try:
                 os.sync()
-                if peer:
+                if remote:
                     self.run_mounted(work, system, peer, remote)
                 else:
-                    self.run_native(work)
+                    self.run_local(work, system, peer)
             except Failure as failure:
                 self.fail(system, work.name, failure)
             except Exception:  # A fault of the bench ends one turn, not hours of others.
@@ -144,15 +163,19 @@ class Bench:
                     f"times, since it took {seconds:.0f} s"
                 )
 
-    def run_native(self, work):
-        session = works.Session(self, NATIVE, self.path("native"))
-        if hasattr(work, "prepare"):
-            work.prepare(session.root, self.sizes)
-        try:
-            work.run(session)
-        finally:
+    def run_local(self, work, system, peer):
+        """A turn on the disk itself, or on a mount of it."""
+        native = self.path("native")
+        with Scope() as scope:
+            if hasattr(work, "prepare"):
+                work.prepare(native, self.sizes)
+            root = self.path(f"mount-{self.serial}") if peer else native
+            session = works.Session(self, system, root)
             for name in (session.new, "old"):
-                shutil.rmtree(session.path(name), ignore_errors=True)
+                scope.add(shutil.rmtree, os.path.join(native, name), True)
+            if peer:
+                peer.start(scope, native, root)
+            work.run(session)
 
     def run_mounted(self, work, system, peer, remote):
         with Scope() as scope:

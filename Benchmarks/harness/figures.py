@@ -241,17 +241,21 @@ def ratio_text(figure, measured):
 def table(result, figures_by_name, is_cost):
     """The figures of a result as Markdown, a column for each system."""
     measured = result["figures"]
+    shown = [
+        name
+        for name, figure in figures_by_name.items()
+        if figure.is_cost == is_cost and name in measured
+    ]
     systems = [
         system
         for system in result["systems"]
-        if any(system in row for row in measured.values()) and not (is_cost and system == NATIVE)
+        if any(system in measured[name] for name in shown)
     ]
     head = ["cost of the daemon" if is_cost else "work", "unit", *map(system_title, systems)]
     head += ["mark"] if is_cost else ["better than the best peer", "mark"]
     rows = []
-    for name, figure in figures_by_name.items():
-        if figure.is_cost != is_cost or name not in measured:
-            continue
+    for name in shown:
+        figure = figures_by_name[name]
         row = [figure.title, figure.unit or "–"]
         row += [cell(figure, measured[name], system) for system in systems]
         row += [] if is_cost else [ratio_text(figure, measured[name])]

@@ -1,4 +1,4 @@
-"""The programs that are compared, each with its documentation's advice for speed."""
+"""The programs that are compared, each with its documentation's advice for speed, and FUSE alone."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from .machine import (
     remove_tree,
     run,
 )
-from .servers import tool
+from .servers import c_compiler, tool
 
 
 class Mount:
@@ -106,6 +106,50 @@ class Apus:
     def settle(self, mount, seconds):
         """Waits until everything is on the remote."""
         run([self.program, "sync", mount.point], limit=seconds)
+
+
+class FuseAlone:
+    """The example of libfuse that passes each call on to a directory, and keeps nothing.
+
+    So it shows the least that a file system in user space costs on this machine. The kernel may keep
+    names, attributes and pages for ever, and checks permissions itself, as for Apus.
+    """
+
+    name, remotes = "FUSE alone", ()
+    source = "/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c"
+
+    def version(self):
+        if not shutil.which("pkg-config"):
+            raise Failure("there is no pkg-config")
+        return run(["pkg-config", "--modversion", "fuse3"]).strip()
+
+    def build(self, directory):
+        if not os.path.exists(self.source):
+            raise Failure(f"there is no {self.source}, which libfuse3-dev brings on Debian")
+        self.program = os.path.join(directory, "fuse-alone")
+        flags = run(["pkg-config", "--cflags", "--libs", "fuse3"]).split()
+        # It includes headers of libfuse by their bare names.
+        flags += [f"-I{flag[2:]}/fuse3" for flag in flags if flag.startswith("-I")]
+        run([c_compiler(), "-O2", "-w", "-o", self.program, self.source, *flags])
+
+    def start(self, scope, directory, point):
+        """Mounts a directory at a place until the scope ends."""
+        os.mkdir(point)
+        options = f"source={directory},cache=always,timeout=86400,default_permissions"
+        # It keeps a descriptor for each known item.
+        arguments = ["sh", "-c", 'ulimit -n $(ulimit -Hn); exec "$@"', "sh"]
+        arguments += [self.program, "-f", "-o", options, point]
+        program = Program(arguments, point + ".log")
+        scope.add(os.rmdir, point)
+        scope.add(force_unmount, point)
+        scope.add(program.stop)
+
+        def is_mounted():
+            if not program.is_running:
+                raise Failure(f"{self.name} ended: {program.last_words()}")
+            return point in mounts_below(point)
+
+        eventually(f"the mount by {self.name}", 60, is_mounted, 0.002)
 
 
 class Rclone:

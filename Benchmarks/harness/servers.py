@@ -28,13 +28,17 @@ def tool(name):
     return found
 
 
-def build_proxy(directory):
-    """Compiles delay-proxy.c."""
+def c_compiler():
     compiler = shutil.which("cc") or shutil.which("clang")
     if not compiler:
         raise Failure("there is no C compiler (cc or clang)")
+    return compiler
+
+
+def build_proxy(directory):
+    """Compiles delay-proxy.c."""
     program = os.path.join(directory, "delay-proxy")
-    run([compiler, "-O2", "-o", program, os.path.join(HERE, "delay-proxy.c")])
+    run([c_compiler(), "-O2", "-o", program, os.path.join(HERE, "delay-proxy.c")])
     return program
 
 

@@ -20,7 +20,10 @@ GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINA
 
 
 class Session:
-    """One program's turn at one work: the folder, and what is measured of the daemon behind it."""
+    """One program's turn at one work: the folder, and what is measured of the daemon behind it.
+
+    Without a mount the folder is the disk, or the disk behind FUSE alone.
+    """
 
     def __init__(self, bench, system, root, remote=None, mount=None, proxy=None):
         self.bench, self.system, self.root = bench, system, root
@@ -29,7 +32,7 @@ class Session:
         self.new = f"new-{bench.serial}"
 
     @property
-    def is_native(self):
+    def is_local(self):
         return self.mount is None
 
     def path(self, name):
@@ -50,7 +53,7 @@ class Session:
 
     def cost(self):
         """The daemon's processor time and requests so far, once its network is quiet."""
-        if self.is_native:
+        if self.is_local:
             return 0, 0, 0
         counts = {"requests": 0, "bytes_down": 0}
         if self.proxy:
@@ -62,25 +65,29 @@ class Session:
         claim_memory(self.bench.path("native"), 3 * self.sizes.large)
 
     def settle(self):
-        if not self.is_native:
+        if not self.is_local:
             self.mount.peer.settle(self.mount, self.bench.limit)
 
 
-class Read:
+class Work:
+    # Whether it is measured on the disk too.
+    is_local = True
+
+
+class Read(Work):
     """Reads a large file: cold, warm, and warm with the page cache dropped."""
 
     name, remotes = "read", ("webdav", "s3")
 
     def run(self, session):
         path = session.path("large")
-        if not session.is_native:
+        if not session.is_local:
             self.run_cold(session, path)
         os.sync()
         session.step("read", path)
         session.record("read-warm", self.rate(session.step("read", path)))
         forget_pages(path)
-        if not session.is_native:
-            forget_pages(session.mount.cache)
+        forget_pages(session.bench.path("native") if session.is_local else session.mount.cache)
         session.record("read-dropped", self.rate(session.step("read", path)))
 
     def run_cold(self, session, path):
@@ -97,14 +104,12 @@ class Read:
         return result["bytes"] / MIB / result["seconds"]
 
 
-class Random:
+class Random(Work):
     """Reads a few blocks of a huge file."""
 
-    name, remotes = "random", ("webdav", "s3")
+    name, remotes, is_local = "random", ("webdav", "s3"), False
 
     def run(self, session):
-        if session.is_native:
-            return
         _, requests, down = session.cost()
         result = session.step("read_randomly", session.path("huge"), session.sizes.reads)
         session.record("random-time", statistics.median(result["times"]) * 1000)
@@ -115,14 +120,14 @@ class Random:
         session.record("random-requests", requests_after - requests)
 
 
-class Find:
+class Find(Work):
     """Walks a tree and looks at each file's size; the mount shows the files' own times."""
 
     name, remotes, times = "find", ("webdav", "s3"), "file"
 
     def run(self, session):
         thousands = session.sizes.files / 1000
-        if not session.is_native:
+        if not session.is_local:
             cpu, requests, _ = session.cost()
             session.record("find-cold", self.walk(session))
             cpu_after, requests_after, _ = session.cost()
@@ -132,7 +137,7 @@ class Find:
             self.walk(session)
         cpu, requests, _ = session.cost()
         session.record("find-warm", statistics.median(self.walk(session) for _ in range(3)) * 1000)
-        if not session.is_native:
+        if not session.is_local:
             cpu_after, requests_after, _ = session.cost()
             session.record("find-warm-cpu", (cpu_after - cpu) * 1000 / thousands / 3)
             session.record("find-warm-requests", (requests_after - requests) / 3)
@@ -147,14 +152,13 @@ class Find:
 class FindStoreTimes(Find):
     """The same with the times of the store, which its listings have."""
 
-    name, remotes, times = "find-store-times", ("s3",), "store"
+    name, remotes, times, is_local = "find-store-times", ("s3",), "store", False
 
     def run(self, session):
-        if not session.is_native:
-            session.record("find-store-times", self.walk(session))
+        session.record("find-store-times", self.walk(session))
 
 
-class Small:
+class Small(Work):
     """Makes small files, and waits until the remote has them."""
 
     name, remotes = "small", ("webdav", "s3")
@@ -164,7 +168,7 @@ class Small:
         cpu, requests, _ = session.cost()
         result = session.step("create", session.path(session.new), count)
         session.record("small-local", count / result["seconds"])
-        if session.is_native:
+        if session.is_local:
             return
         expected = {str(number): 10240 for number in range(count)}
         end = eventually(
@@ -187,7 +191,7 @@ class Small:
                 raise Failure(f"the remote has other bytes in new file {number}")
 
 
-class Write:
+class Write(Work):
     """Writes a large file, and waits until the remote has it."""
 
     name, remotes = "write", ("webdav", "s3")
@@ -200,7 +204,7 @@ class Write:
         with UploadWatch(session.proxy) as watch:
             result = session.step("write", source, path)
             session.record("write-local", size / MIB / result["seconds"])
-            if session.is_native:
+            if session.is_local:
                 return
             end = eventually(
                 "the upload",
@@ -247,7 +251,7 @@ class UploadWatch:
             self.thread.join()
 
 
-class Git:
+class Git(Work):
     """Clones a repository, and asks for its status."""
 
     name, remotes = "git", ("webdav", "s3")
@@ -259,7 +263,7 @@ class Git:
         session.record("clone", seconds)
         session.settle()
         _, requests_after, _ = session.cost()
-        if not session.is_native:
+        if not session.is_local:
             session.record("clone-requests", requests_after - requests)
         self.status(session, clone)  # It writes the index anew.
         session.settle()
@@ -274,7 +278,7 @@ class Git:
         return seconds
 
 
-class Tar:
+class Tar(Work):
     """Unpacks many small files on a folder as a remote, and removes more."""
 
     name, remotes = "tar", ("folder",)
@@ -288,11 +292,11 @@ class Tar:
         session.record("tar-local", seconds)
         session.settle()
         session.record("tar-remote", time.monotonic() - start)
-        if not session.is_native:
+        if not session.is_local:
             session.record("tar-cpu", (session.cost()[0] - cpu) * 1000 / thousands)
 
 
-class Remove:
+class Remove(Work):
     """Removes a tree that the remote has had before."""
 
     name, remotes = "remove", ("folder",)
@@ -306,21 +310,19 @@ class Remove:
         cpu, _, _ = session.cost()
         seconds, _ = session.time("rm", "-rf", session.path("old"))
         session.record("remove", seconds)
-        if not session.is_native:
+        if not session.is_local:
             session.record("remove-cpu", (session.cost()[0] - cpu) * 1000 / thousands)
 
 
-class Start:
+class Start(Work):
     """Starts with a state that holds files, after an end in order and after `kill -9`."""
 
-    name, remotes = "start", ("folder",)
+    name, remotes, is_local = "start", ("folder",), False
 
     def prepare(self, root, sizes):
         make_tree(os.path.join(root, "old"), sizes.started, sizes.started // 100)
 
     def run(self, session):
-        if session.is_native:
-            return
         session.time("find", session.path("old"), "-size", "+0")
         # Not to /dev/null, for which tar would not read them.
         copy = os.path.join(session.mount.directory, "copy.tar")

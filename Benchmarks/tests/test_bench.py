@@ -13,7 +13,7 @@ from harness import steps
 from harness.bench import Bench
 from harness.figures import Sizes
 from harness.machine import Failure, Program, Scope, eventually, make_directory, run, stat_fields
-from harness.peers import Mount
+from harness.peers import FuseAlone, Mount
 
 BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench")
 TINY = Sizes(1, 1, 2, 2, 4, 2, 4, 4, 200, 100)
@@ -94,6 +94,23 @@ class BenchTests(TemporaryTests):
         self.assertEqual(len(bench.results.values["tar-local"]["native"]), 1)
         self.assertEqual(len(bench.results.notes), 1)
         self.assertIn("native did tar 1 of 3 times", bench.results.notes[0])
+
+    @unittest.skipUnless(os.path.exists(FuseAlone.source), "libfuse's examples are not here")
+    def test_fuse_alone_is_measured_beside_the_disk(self):
+        bench = self.run_bench([FuseAlone()], ["tar", "remove", "start"], rounds=1)
+        self.assertEqual(bench.results.failures, [])
+        for name in ("tar-local", "remove"):
+            self.assertEqual(list(bench.results.values[name]), ["native", "FUSE alone"])
+        self.assertNotIn("start-ended", bench.results.values)
+
+    def test_without_the_example_of_libfuse_the_rest_goes_on(self):
+        class NotThere(FuseAlone):
+            source = "/none.c"
+
+        bench = self.run_bench([NotThere()], ["tar"], rounds=1)
+        failures = [(each["system"], each["work"]) for each in bench.results.failures]
+        self.assertEqual(failures, [("FUSE alone", "all")])
+        self.assertEqual(list(bench.results.values["tar-local"]), ["native"])
 
     def test_another_program_comes_first_in_each_round(self):
         class Other(Broken):

@@ -118,7 +118,7 @@ class FigureTests(unittest.TestCase):
         )
         self.assertEqual(len(lines), 6)
         self.assertIn(
-            "| largest memory | MiB | – | – | 70 | 100 MiB |",
+            "| largest memory | MiB | 70 | 100 MiB |",
             table(result(), FIGURES, True).splitlines(),
         )
 
