@@ -98,7 +98,7 @@ struct UploadDelayTests {
                 try await it.wait(.milliseconds(50))
                 uploaded.append(it.remotePaths.count)
             }
-            let waiting = FileBurst.filesMin..<100
+            let waiting = ChangeBurst.changesMin..<100
             #expect(uploaded[10] > 5, "few files are no burst")
             if isSynced {
                 #expect(uploaded[29] < 25)
@@ -112,18 +112,30 @@ struct UploadDelayTests {
         }
     }
 
-    @Test func `uploads wait for the end of a burst of removals`() throws {
+    enum Change: CaseIterable { case removal, renaming, attributes, directory }
+
+    /// Method: a change each 50 ms, in the middle of which another file is edited.
+    @Test(arguments: Change.allCases)
+    func `uploads wait for the end of a burst of other changes`(change: Change) throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .zero...(.zero)
         settings.engine.settleTime = .zero
         try Scenario.run(settings: settings) { it in
-            let paths = (0..<2 * FileBurst.filesMin).map { "file \($0)" }
+            let paths = (0..<2 * ChangeBurst.changesMin).map { "file \($0)" }
             for path in paths + ["edited"] { try await it.write(path, [1]) }
             try await it.wait(.seconds(300))
             #expect(it.remotePaths.count == paths.count + 1)
             for (index, path) in paths.enumerated() {
-                try await it.unlink(path)
-                if index == FileBurst.filesMin { try await it.write("edited", [2]) }
+                switch change {
+                case .removal: try await it.unlink(path)
+                case .renaming: try await it.rename(path, to: "new \(path)")
+                case .directory: try await it.makeDirectory("new \(path)")
+                case .attributes:
+                    var attributes = AttributeChange()
+                    attributes.mode = 0o600
+                    _ = try it.engine.setAttributes(of: try await it.find(path), to: attributes)
+                }
+                if index == ChangeBurst.changesMin { try await it.write("edited", [2]) }
                 try await it.wait(.milliseconds(50))
             }
             #expect(it.remoteBytes("edited") == [1])
@@ -133,16 +145,39 @@ struct UploadDelayTests {
     }
 
     @Test func `a burst ends with a pause`() {
-        var burst = FileBurst()
-        for index in 0..<FileBurst.filesMin {
+        var burst = ChangeBurst()
+        for index in 0..<ChangeBurst.changesMin {
             #expect(burst.holdEnd(at: .milliseconds(index)) == nil)
             burst.note(at: .milliseconds(index))
         }
-        let last = Duration.milliseconds(FileBurst.filesMin - 1)
-        #expect(burst.holdEnd(at: last) == last + FileBurst.pauseMax)
-        #expect(burst.holdEnd(at: last + FileBurst.pauseMax) == nil)
-        burst.note(at: last + FileBurst.pauseMax)
-        #expect(burst.holdEnd(at: last + FileBurst.pauseMax) == nil)
+        let last = Duration.milliseconds(ChangeBurst.changesMin - 1)
+        #expect(burst.holdEnd(at: last) == last + ChangeBurst.pauseMax)
+        #expect(burst.holdEnd(at: last + ChangeBurst.pauseMax) == nil)
+        burst.note(at: last + ChangeBurst.pauseMax)
+        #expect(burst.holdEnd(at: last + ChangeBurst.pauseMax) == nil)
+    }
+
+    @Test
+    func `bursts one after the other make uploads wait no longer than one, until there is a rest`()
+    {
+        var burst = ChangeBurst()
+        var now = Duration.seconds(10)
+        func change(for duration: Duration) -> Bool {
+            let end = now + duration
+            while now < end {
+                burst.note(at: now)
+                now += .milliseconds(1)
+            }
+            return burst.holdEnd(at: now) != nil
+        }
+        for _ in 0..<16 {
+            #expect(change(for: .milliseconds(100)))
+            now += .milliseconds(200)
+        }
+        now += .milliseconds(200)
+        #expect(!change(for: .milliseconds(100)))
+        now += .seconds(1)
+        #expect(change(for: .milliseconds(100)))
     }
 
     @Test func `a file is a large one from 64 MiB on`() {

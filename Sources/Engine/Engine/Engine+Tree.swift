@@ -20,6 +20,7 @@ extension Engine {
         of inode: InodeNumber, to change: AttributeChange
     ) throws(Blocked) -> Attributes {
         try configuration.requireWritable("change inode \(inode)")
+        if change.size == nil { local.agenda.noteChange() }
         do throws(Blocked) {
             if let size = change.size {
                 // The rest of the version is kept, as of a file that is opened for writing.
@@ -172,7 +173,7 @@ extension Engine {
     package func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Blocked) -> Attributes {
-        local.agenda.noteFile()
+        local.agenda.noteChange()
         let created = try local.tree.createFile(name, in: parent, mode: mode, caller: caller)
         do throws(Blocked) {
             try local.content.openNew(created)
@@ -196,7 +197,8 @@ extension Engine {
     package func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Blocked) -> Attributes {
-        remote.schedule.marking(
+        local.agenda.noteChange()
+        return remote.schedule.marking(
             try local.tree.createDirectory(name, in: parent, mode: mode, caller: caller))
     }
 
@@ -205,7 +207,8 @@ extension Engine {
     package func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
     ) throws(Blocked) -> Attributes {
-        try local.tree.createSymlink(name, in: parent, target: target, caller: caller)
+        local.agenda.noteChange()
+        return try local.tree.createSymlink(name, in: parent, target: target, caller: caller)
     }
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
@@ -222,7 +225,7 @@ extension Engine {
     func remove(
         _ name: FileName, in parent: InodeNumber, isDirectory: Bool, keepsCopy: Bool = false
     ) throws(Blocked) {
-        if !isDirectory { local.agenda.noteFile() }
+        local.agenda.noteChange()
         // Before the transaction, so that the removal is not due earlier than announced.
         let due = local.agenda.due(after: configuration.deletionDelay)
         let removal = try local.tree.remove(
@@ -243,6 +246,7 @@ extension Engine {
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode, keepsCopy: Bool = false
     ) throws(Blocked) {
+        local.agenda.noteChange()
         let renaming = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode, keepsCopy: keepsCopy)
         if let replaced = renaming.replaced { local.reaper.reap([replaced]) }

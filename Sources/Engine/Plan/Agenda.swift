@@ -39,7 +39,7 @@ final class Agenda: Sendable {
         var hasChange = false
         /// See ``isChangeSettling``.
         var isChangeSettling = false
-        var burst = FileBurst()
+        var burst = ChangeBurst()
         /// Nothing is started before, because the database failed.
         var restsUntil: Duration = .zero
         /// Whether ``hastenUnreachableOnce()`` was called.
@@ -108,8 +108,8 @@ final class Agenda: Sendable {
         changes.notify()
     }
 
-    /// Notes that a program is about to create or remove a file, see ``FileBurst``.
-    func noteFile() { state.withLock { $0.burst.note(at: clock.uptime) } }
+    /// Notes that a program is about to change a name or attributes, see ``ChangeBurst``.
+    func noteChange() { state.withLock { $0.burst.note(at: clock.uptime) } }
 
     /// Stops or continues to start operations.
     func setPaused(_ isPaused: Bool) { state.withLock { $0.isPaused = isPaused } }
