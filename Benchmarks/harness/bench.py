@@ -59,6 +59,7 @@ class Bench:
             peer.build(self.directory)
             return True
         except Failure as failure:
+            del self.versions[peer.name]
             self.fail(peer.name, "all", failure)
             return False
 
@@ -98,6 +99,7 @@ class Bench:
 
     def wanted_remotes(self):
         used = {name for work in self.works for name in work.remotes}
+        used &= {name for peer in self.peers for name in peer.remotes}
         return [name for name in REMOTES if name in used and name in self.options.remotes]
 
     def start_remote(self, name, native):

@@ -139,9 +139,9 @@ class FuseAlone:
         # It keeps a descriptor for each known item.
         arguments = ["sh", "-c", 'ulimit -n $(ulimit -Hn); exec "$@"', "sh"]
         arguments += [self.program, "-f", "-o", options, point]
-        program = Program(arguments, point + ".log")
         scope.add(os.rmdir, point)
         scope.add(force_unmount, point)
+        program = Program(arguments, point + ".log")
         scope.add(program.stop)
 
         def is_mounted():

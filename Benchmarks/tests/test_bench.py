@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,7 +96,12 @@ class BenchTests(TemporaryTests):
         self.assertEqual(len(bench.results.notes), 1)
         self.assertIn("native did tar 1 of 3 times", bench.results.notes[0])
 
-    @unittest.skipUnless(os.path.exists(FuseAlone.source), "libfuse's examples are not here")
+    @unittest.skipUnless(
+        os.path.exists(FuseAlone.source)
+        and os.access("/dev/fuse", os.W_OK)
+        and shutil.which("fusermount3"),
+        "no FUSE, or libfuse's examples are not here",
+    )
     def test_fuse_alone_is_measured_beside_the_disk(self):
         bench = self.run_bench([FuseAlone()], ["tar", "remove", "start"], rounds=1)
         self.assertEqual(bench.results.failures, [])

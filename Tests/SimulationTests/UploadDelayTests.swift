@@ -157,27 +157,48 @@ struct UploadDelayTests {
         #expect(burst.holdEnd(at: last + ChangeBurst.pauseMax) == nil)
     }
 
-    @Test
-    func `bursts one after the other make uploads wait no longer than one, until there is a rest`()
-    {
+    /// Method: a change each millisecond, with a pause after each burst, for 100 seconds.
+    @Test(arguments: [(20, 101), (30, 150), (100, 200), (4_000, 101), (5_000, 1_000)])
+    func `uploads have a third of the time, however changes are spread`(length: Int, pause: Int) {
         var burst = ChangeBurst()
-        var now = Duration.seconds(10)
-        func change(for duration: Duration) -> Bool {
-            let end = now + duration
-            while now < end {
-                burst.note(at: now)
-                now += .milliseconds(1)
-            }
-            return burst.holdEnd(at: now) != nil
+        var held = 0
+        for time in 0..<100_000 {
+            let now = Duration.milliseconds(time)
+            if time % (length + pause) < length { burst.note(at: now) }
+            if burst.holdEnd(at: now) != nil { held += 1 }
         }
-        for _ in 0..<16 {
-            #expect(change(for: .milliseconds(100)))
-            now += .milliseconds(200)
+        #expect((1_000...66_667 + 5_000).contains(held))
+    }
+
+    @Test func `after a long burst uploads wait again once there was a pause`() {
+        var burst = ChangeBurst()
+        func change(from start: Int, to end: Int) {
+            for time in start..<end { burst.note(at: .milliseconds(time)) }
         }
-        now += .milliseconds(200)
-        #expect(!change(for: .milliseconds(100)))
-        now += .seconds(1)
-        #expect(change(for: .milliseconds(100)))
+        change(from: 0, to: 6_000)
+        #expect(burst.holdEnd(at: .milliseconds(6_000)) == nil)
+        change(from: 7_000, to: 8_900)
+        #expect(burst.holdEnd(at: .milliseconds(8_900)) != nil)
+        change(from: 8_900, to: 9_100)
+        #expect(burst.holdEnd(at: .milliseconds(9_100)) == nil)
+    }
+
+    @Test func `changes here and there leave all of the wait to a burst`() {
+        var burst = ChangeBurst()
+        for time in 0..<20 { burst.note(at: .milliseconds(900 * time)) }
+        for time in 0..<4_900 { burst.note(at: .milliseconds(18_000 + time)) }
+        #expect(burst.holdEnd(at: .milliseconds(22_900)) != nil)
+    }
+
+    @Test func `a burst goes on without a wait once a user waits for the uploads`() {
+        var burst = ChangeBurst()
+        for time in 0..<100 { burst.note(at: .milliseconds(time)) }
+        #expect(burst.holdEnd(at: .milliseconds(100)) != nil)
+        burst.end()
+        for time in 100..<1_000 {
+            burst.note(at: .milliseconds(time))
+            #expect(burst.holdEnd(at: .milliseconds(time)) == nil)
+        }
     }
 
     @Test func `a file is a large one from 64 MiB on`() {

@@ -275,6 +275,7 @@ extension Engine {
         if name == Array(PinRequests.attribute.utf8) {
             return try pins.setAttribute(to: value, change, of: inode)
         }
+        local.agenda.noteChange()
         try local.tree.setExtendedAttribute(name, to: value, change, of: inode)
     }
 }
