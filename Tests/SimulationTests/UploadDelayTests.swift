@@ -103,6 +103,7 @@ struct UploadDelayTests {
             if isSynced {
                 #expect(uploaded[29] < 25)
                 #expect(uploaded[32] > 25, "a user waits for them")
+                #expect(uploaded[99] > 95, "nor is there another wait in this burst")
             } else {
                 #expect(Set(uploaded[waiting.dropLast(2)]).count == 1)
             }
@@ -112,7 +113,9 @@ struct UploadDelayTests {
         }
     }
 
-    enum Change: CaseIterable { case removal, renaming, attributes, directory }
+    enum Change: CaseIterable {
+        case removal, renaming, attributes, extendedAttributes, directory
+    }
 
     /// Method: a change each 50 ms, in the middle of which another file is edited.
     @Test(arguments: Change.allCases)
@@ -130,6 +133,9 @@ struct UploadDelayTests {
                 case .removal: try await it.unlink(path)
                 case .renaming: try await it.rename(path, to: "new \(path)")
                 case .directory: try await it.makeDirectory("new \(path)")
+                case .extendedAttributes:
+                    try it.engine.setExtendedAttribute(
+                        Array("user.tag".utf8), to: [1], of: try await it.find(path))
                 case .attributes:
                     var attributes = AttributeChange()
                     attributes.mode = 0o600
