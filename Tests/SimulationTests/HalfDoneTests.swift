@@ -107,8 +107,26 @@ struct HalfDoneTests {
         }
     }
 
-    @Test func `a move interrupted after the copy, whose source another client then wrote`() throws
-    {
+    enum Replacement: CaseIterable {
+        case file, directory, nothing
+
+        fileprivate func replace(_ path: String, on remote: SimulatedProvider) throws {
+            let key = Scenario.key(path)
+            switch self {
+            case .file: try remote.otherClientWrites(key, [7, 7, 7, 7])
+            case .directory:
+                try remote.otherClientDeletes(key)
+                try remote.otherClientMakesDirectory(key)
+            case .nothing: try remote.otherClientDeletes(key)
+            }
+        }
+    }
+
+    /// Method: the store refuses to delete the original of the copy, as it is another object or none.
+    @Test(arguments: Replacement.allCases)
+    func `a move to a temporary name, whose source another client replaces after the copy`(
+        by replacement: Replacement
+    ) throws {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
@@ -123,13 +141,38 @@ struct HalfDoneTests {
             }
             let aside = try #require(it.remotePaths.first { $0.hasPrefix("apus-moving-") })
             let former = it.remoteBytes(aside) == [1, 2, 3] ? "a" : "b"
-            try it.remote.otherClientWrites(Scenario.key(former), [7, 7, 7, 7])
+            try replacement.replace(former, on: it.remote)
             #expect(try await it.rest())
             try await it.refresh()
             #expect(!it.remotePaths.contains { $0.hasPrefix("apus-moving-") })
             #expect(try await it.names(in: "") == it.remotePaths)
             let contents = Set(it.remotePaths.compactMap { it.remoteBytes($0) })
-            #expect(contents == [[1, 2, 3], [4, 5], [7, 7, 7, 7]])
+            let others: [[UInt8]] = replacement == .file ? [[7, 7, 7, 7]] : []
+            #expect(contents == Set([[1, 2, 3], [4, 5]] + others))
+        }
+    }
+
+    @Test(arguments: Replacement.allCases)
+    func `a move whose source another client replaces after the copy`(
+        by replacement: Replacement
+    ) throws {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            #expect(try await it.rest())
+            let inode = try await it.find("a")
+            try await it.rename("a", to: "b")
+            for _ in 0..<1_000 where it.remotePaths.count < 2 {
+                try await it.wait(.milliseconds(10))
+            }
+            #expect(it.remotePaths == ["a", "b"])
+            try replacement.replace("a", on: it.remote)
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(it.remotePaths == (replacement == .nothing ? ["b"] : ["a", "b"]))
+            #expect(it.remoteBytes("b") == [1, 2, 3])
+            #expect(try await it.names(in: "") == it.remotePaths)
+            #expect(try await it.find("b") == inode, "it is the moved file, not a new one")
         }
     }
 

@@ -91,6 +91,18 @@ final class Uploader: Sendable {
         }
     }
 
+    /// Whether a refusal may concern only the second step of a move: the copy exists, but another
+    /// client has replaced or deleted the original before the store could.
+    private func mayHaveMoved(
+        _ plan: SyncOperation, _ state: SyncState, refusedWith kind: ProviderError.Kind
+    ) -> Bool {
+        guard state.kind == .file, mayBeHalfDone(plan, state) else { return false }
+        switch plan {
+        case .move, .moveToTemporaryName: return [.changed, .missing, .wrongKind].contains(kind)
+        default: return false
+        }
+    }
+
     /// Carries out one operation on the remote.
     ///
     /// - Parameter commitCount: ``Store/commitCount`` before `state` was read.
@@ -148,6 +160,11 @@ final class Uploader: Sendable {
             return try await carryOut(plan, state, target)
         } catch {
             let refusal = ProviderError(preparing: error)
+            if mayHaveMoved(plan, state, refusedWith: refusal.kind),
+                try await verifier.hasMoved(state, from: target.key, to: target.destination)
+            {
+                return .ended
+            }
             try settleIntent(plan, state, failedWith: refusal)
             try await refusals.answerRefusal(refusal, plan, state, target)
         }

@@ -72,6 +72,27 @@ struct Verifier: Sendable {
         return nil
     }
 
+    /// Recognises a refused move of a file whose copy is complete, and whose original is no longer
+    /// there.
+    ///
+    /// - Returns: Whether it is one; then it is stored as moved.
+    func hasMoved(
+        _ state: SyncState, from former: ObjectKey, to place: ObjectKey?
+    ) async throws -> Bool {
+        guard let place, let intent = try store.read({ try $0.intent(of: state.inode) }) else {
+            return false
+        }
+        let (object, there) = try await objects(at: place, former, kind: state.kind)
+        if let there, try isOurs(there, state) { return false }
+        guard let object, try await isResult(object, at: place, of: intent, state) else {
+            return false
+        }
+        try conclude(intent, state.inode, with: object)
+        // The object at the old place is another client's.
+        if there != nil, let parent = state.synced?.parent { schedule.requireListing(of: parent) }
+        return true
+    }
+
     /// Whether an object is none, or the version that was there before.
     private func isKnown(_ object: RemoteObject?, _ state: SyncState) -> Bool {
         guard let object else { return true }
