@@ -123,11 +123,13 @@ struct HalfDoneTests {
     }
 
     /// Method: the store refuses to delete the original of the copy, as it is another object or none.
-    @Test(arguments: Replacement.allCases)
+    @Test(arguments: Replacement.allCases, [false, true])
     func `a move to a temporary name, whose source another client replaces after the copy`(
-        by replacement: Replacement
+        by replacement: Replacement, passesOnRefusals: Bool
     ) throws {
-        try Scenario.run(settings: Self.settings) { it in
+        var settings = Self.settings
+        settings.provider.passesOnRefusals = passesOnRefusals
+        try Scenario.run(settings: settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
             try await it.write("b", [4, 5])
@@ -152,11 +154,13 @@ struct HalfDoneTests {
         }
     }
 
-    @Test(arguments: Replacement.allCases)
+    @Test(arguments: Replacement.allCases, [false, true])
     func `a move whose source another client replaces after the copy`(
-        by replacement: Replacement
+        by replacement: Replacement, passesOnRefusals: Bool
     ) throws {
-        try Scenario.run(settings: Self.settings) { it in
+        var settings = Self.settings
+        settings.provider.passesOnRefusals = passesOnRefusals
+        try Scenario.run(settings: settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
             #expect(try await it.rest())

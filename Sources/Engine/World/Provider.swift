@@ -133,6 +133,9 @@ package protocol Provider: Sendable {
 
     /// Moves an object, or a directory with its contents, to another name or parent.
     ///
+    /// A store that copies a file first, and is then refused the deletion of the original, either
+    /// deletes the copy, or leaves it there and throws.
+    ///
     /// - Parameters:
     ///   - etag: For a file, the expected version at `key`; nil for other kinds.
     ///   - base: The required state of `destination`: absent, or the file version to be replaced.

@@ -52,6 +52,8 @@ package struct SimulatedProviderSettings: Sendable {
     package var checksums = SimulatedChecksumKind.none
     /// Whether a file moves in one step or is copied and then deleted.
     package var movesFilesAtOnce = true
+    /// Whether a move in two steps fails with the refusal of the second one.
+    package var passesOnRefusals = false
 
     /// Whether a change that is under way is waited for although the calling task is cancelled.
     package var finishesChanges = false
