@@ -159,16 +159,22 @@ final class Uploader: Sendable {
         do {
             return try await carryOut(plan, state, target)
         } catch {
-            let refusal = ProviderError(preparing: error)
-            if mayHaveMoved(plan, state, refusedWith: refusal.kind),
-                try await verifier.hasMoved(state, from: target.key, to: target.destination)
-            {
-                return .ended
-            }
-            try settleIntent(plan, state, failedWith: refusal)
-            try await refusals.answerRefusal(refusal, plan, state, target)
+            try await answer(ProviderError(preparing: error), plan, state, target)
         }
         return .ended
+    }
+
+    /// Handles the failure of an operation that was sent.
+    private func answer(
+        _ error: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws {
+        if mayHaveMoved(plan, state, refusedWith: error.kind),
+            try await verifier.hasMoved(state, from: place.key, to: place.destination)
+        {
+            return
+        }
+        try settleIntent(plan, state, failedWith: error)
+        try await refusals.answerRefusal(error, plan, state, place)
     }
 
     private func carryOut(
