@@ -129,6 +129,33 @@ extension ProviderConformance {
                     !upload.isProven(by: other, store.provider), "\"\(path)\" is not that upload")
             }
         },
+        Case("a write that announces its version does so before the bytes are visible") { store in
+            guard store.provider.traits.announcesWrites else { return }
+            try require(store.provider.traits.recognisesWrites, "that recognises them")
+            // More than one piece, and a small file.
+            for (index, count) in [3_000_000, 100, 0].enumerated() {
+                let path = "file\(index)"
+                let write = { (bytes: [UInt8], base: BaseVersion, session: WatchedUpload) in
+                    try await store.provider.write(
+                        store.key(path), from: ConformanceSource(bytes: bytes),
+                        attributes: ConformanceStore.attributes, base: base, session: session)
+                }
+                try await store.expect(.source, of: "creating without leave") {
+                    _ = try await write(store.bytes(count), .absent, WatchedUpload(refuses: true))
+                }
+                try await store.expectNothing(at: path)
+                let upload = WatchedUpload()
+                let first = try await write(store.bytes(count), .absent, upload)
+                try require(upload.expected, equals: first.etag, "the etag that was announced")
+                try await store.expect(.source, of: "replacing without leave") {
+                    _ = try await write(
+                        store.bytes(50, seed: 1), .version(store.etag(of: first)),
+                        WatchedUpload(refuses: true))
+                }
+                try await store.expect(store.bytes(count), at: path)
+            }
+            try await store.expectNames(["file0", "file1", "file2"], in: "")
+        },
         Case("new attributes keep the proof of the bytes") { store in
             let upload = WatchedUpload(nonce: WriteNonce("0123456789abcdef"))
             let made = try await store.provider.write(
@@ -198,13 +225,18 @@ extension ConformanceStore {
 
 /// An upload whose progress and expected etag are noted.
 private final class WatchedUpload: UploadSession {
+    struct Refusal: Error {}
+
     let nonce: WriteNonce?
+    /// Whether the bytes must not become visible.
+    private let refuses: Bool
     private let seen = Mutex<[UInt64]>([])
     private let announced = Mutex<ETag?>(nil)
     private let proofs = Mutex(0)
 
-    init(nonce: WriteNonce? = nil) {
+    init(nonce: WriteNonce? = nil, refuses: Bool = false) {
         self.nonce = nonce
+        self.refuses = refuses
     }
 
     var reports: [UInt64] { seen.withLock { $0 } }
@@ -213,7 +245,10 @@ private final class WatchedUpload: UploadSession {
 
     func keep(_ token: UploadToken?) {}
 
-    func expect(_ etag: ETag) { announced.withLock { $0 = etag } }
+    func expect(_ etag: ETag) throws {
+        if refuses { throw Refusal() }
+        announced.withLock { $0 = etag }
+    }
 
     var isProofKept: Bool { proofs.withLock { $0 > 0 } }
 

@@ -25,6 +25,9 @@ package struct ProviderTraits: Sendable {
     /// was told before. Otherwise the engine keeps a digest of the bytes that it sends, see
     /// ``UploadSession/keepProof()``.
     package var recognisesWrites: Bool
+    /// Whether each file is recognised by an etag that ``UploadSession/expect(_:)`` was told: then the
+    /// engine records an upload there, and not before it. Requires ``recognisesWrites``.
+    package var announcesWrites: Bool
     /// Whether listings contain all metadata that the store has; otherwise
     /// ``RemoteObject/hasMetadata`` says so for each object.
     package var listsMetadata: Bool
@@ -43,6 +46,7 @@ package struct ProviderTraits: Sendable {
         transfersMax: Int, queriesMax: Int? = nil, movesDirectoriesAtOnce: Bool = true,
         keepsVersionsInMoves: Bool = false,
         storesAttributesAtOnce: Bool = true, recognisesWrites: Bool = false,
+        announcesWrites: Bool = false,
         listsMetadata: Bool = true, trustsListings: Bool = false,
         keepsChecksums: Bool = false,
         extendedAttributes: ExtendedAttributeSpace? = nil, names: NameMatching = .exact
@@ -57,6 +61,7 @@ package struct ProviderTraits: Sendable {
         self.keepsVersionsInMoves = keepsVersionsInMoves
         self.storesAttributesAtOnce = storesAttributesAtOnce
         self.recognisesWrites = recognisesWrites
+        self.announcesWrites = announcesWrites
         self.listsMetadata = listsMetadata
         self.keepsChecksums = keepsChecksums
         self.trustsListings = trustsListings
@@ -76,7 +81,7 @@ extension ProviderTraits: Codable {
     private enum CodingKeys: String, CodingKey {
         case name, keepsMode, keepsSymlinks, modifiedResolution, transfersMax, queriesMax
         case movesDirectoriesAtOnce, keepsVersionsInMoves, storesAttributesAtOnce, recognisesWrites
-        case listsMetadata, keepsChecksums, trustsListings, names
+        case announcesWrites, listsMetadata, keepsChecksums, trustsListings, names
     }
 }
 

@@ -119,6 +119,36 @@ extension Database {
     }
 }
 
+extension Store {
+    /// Stores an intent before its request is sent, if the plan for it still holds; on return it
+    /// survives power loss. Concurrent requests share a sync of the log.
+    ///
+    /// - Returns: Whether the plan holds.
+    func begin(
+        _ intent: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
+    ) throws(Blocked) -> Bool {
+        let isCurrent = try write { database in
+            guard try isCurrent(database) else { return false }
+            try database.setIntent(intent, of: inode)
+            return true
+        }
+        // If a power cut lost the record but not the request's effect, the remote would hold an
+        // unknown object of ours.
+        if isCurrent { try synchronize() }
+        return isCurrent
+    }
+
+    /// As ``begin(_:of:if:)``, for an upload: during its preparation the file may have been unlinked,
+    /// or lost its place to a remote object.
+    func beginUpload(_ intent: IntentRecord, of inode: InodeNumber) throws(Blocked) -> Bool {
+        try begin(intent, of: inode) { database in
+            guard try database.dirent(of: inode) != nil else { return false }
+            let holder = try database.syncedInode(intent.name, in: intent.parent)
+            return holder == nil || holder == inode || holder == intent.replaced
+        }
+    }
+}
+
 extension IntentRecord {
     fileprivate init(_ row: StatementRow) {
         parent = row[0]

@@ -1,5 +1,8 @@
 import Logging
 
+/// While its bytes were sent, a file was unlinked, or lost its place to a remote object.
+struct UnwantedUpload: Error {}
+
 /// The engine's side of an upload session: stores the token with which an interrupted upload is
 /// resumed, and counts the bytes sent.
 struct TrackedUpload: UploadSession {
@@ -10,6 +13,8 @@ struct TrackedUpload: UploadSession {
     let upload: UploadRecord
     let token: UploadToken?
     let nonce: WriteNonce?
+    /// The intent that ``expect(_:)`` stores; nil if it is stored already.
+    let intent: IntentRecord?
     /// Computes the digest of the content; nil if the intent has it, or none is needed.
     let digest: (@Sendable () async throws -> ContentDigest)?
 
@@ -23,9 +28,14 @@ struct TrackedUpload: UploadSession {
         if token != nil { try store.synchronize() }
     }
 
-    /// Synced only if the file has changed since: otherwise the bytes are compared if a power cut
-    /// takes it.
+    /// If the intent is stored already, it is synced only if the file has changed since: otherwise the
+    /// bytes are compared if a power cut takes it.
     func expect(_ etag: ETag) throws {
+        if var intent {
+            intent.expected = etag
+            guard try store.beginUpload(intent, of: inode) else { throw UnwantedUpload() }
+            return
+        }
         let hasChanged = try store.write { database in
             try database.setExpected(etag, of: inode)
             let record = try database.inode(inode)
@@ -56,9 +66,12 @@ struct UploadSweeper: Sendable {
     /// Starts an upload, or resumes one of the same bytes to the same place. The remains of any
     /// other upload of the inode are deleted from the store.
     ///
-    /// - Parameter digest: As in ``TrackedUpload/digest``.
+    /// - Parameters:
+    ///   - intent: As in ``TrackedUpload/intent``.
+    ///   - digest: As in ``TrackedUpload/digest``.
     func uploadSession(
         of inode: InodeNumber, generation: Int64, to key: ObjectKey, base: BaseVersion,
+        intent: IntentRecord? = nil,
         digest: (@Sendable () async throws -> ContentDigest)? = nil
     ) async throws -> TrackedUpload {
         let upload = UploadRecord(
@@ -69,7 +82,8 @@ struct UploadSweeper: Sendable {
         return TrackedUpload(
             store: store, progress: progress, inode: inode, upload: upload,
             token: isContinued ? earlier?.token : nil,
-            nonce: try store.writeNonce(of: inode, generation: generation), digest: digest)
+            nonce: try store.writeNonce(of: inode, generation: generation), intent: intent,
+            digest: digest)
     }
 
     private func clear(_ upload: UploadRecord, of inode: InodeNumber) async throws {

@@ -47,24 +47,6 @@ final class Uploader: Sendable {
         self.digestedBytesMax = digestedBytesMax
     }
 
-    /// Stores an intent before its request is sent, if the plan for it still holds; on return it
-    /// survives power loss. Concurrent requests share a sync of the log.
-    ///
-    /// - Returns: Whether the plan holds.
-    func begin(
-        _ intent: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
-    ) throws(Blocked) -> Bool {
-        let isCurrent = try store.write { database in
-            guard try isCurrent(database) else { return false }
-            try database.setIntent(intent, of: inode)
-            return true
-        }
-        // If a power cut lost the record but not the request's effect, the remote would hold an
-        // unknown object of ours.
-        if isCurrent { try store.synchronize() }
-        return isCurrent
-    }
-
     /// Deletes an intent, if the refusal proves that nothing happened.
     func settleIntent(
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
@@ -148,7 +130,7 @@ final class Uploader: Sendable {
         try preparation.noteFormerName(plan, state)
         if var intent = plan.intent(state, at: target) {
             intent.nonce = try nonce(of: state)
-            guard try begin(intent, of: state.inode, if: isCurrent) else { return .ended }
+            guard try store.begin(intent, of: state.inode, if: isCurrent) else { return .ended }
         } else {
             guard try store.commitCount == commitCount || store.readInTurn(isCurrent) else {
                 return .ended
@@ -168,6 +150,8 @@ final class Uploader: Sendable {
     private func answer(
         _ error: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
     ) async throws {
+        // Nothing was sent; another plan follows.
+        if error.cause is UnwantedUpload { return }
         if mayHaveMoved(plan, state, refusedWith: error.kind),
             try await verifier.hasMoved(state, from: place.key, to: place.destination)
         {
@@ -370,16 +354,11 @@ final class Uploader: Sendable {
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
             generation: record.generation, replaced: replaced, digest: digest,
             nonce: try store.writeNonce(of: inode, generation: record.generation))
-        // During the preparation it may have been unlinked, or lost its place to a remote object.
-        let isWanted = try begin(intent, of: inode) { database in
-            guard try database.dirent(of: inode) != nil else { return false }
-            let holder = try database.syncedInode(place.name, in: place.parent)
-            return holder == nil || holder == inode || holder == replaced
-        }
-        guard isWanted else { return .ended }
+        let isAnnounced = gate.traits.announcesWrites
+        if !isAnnounced { guard try store.beginUpload(intent, of: inode) else { return .ended } }
         let session = try await sweeper.uploadSession(
             of: inode, generation: record.generation, to: place.key, base: base,
-            digest: laterDigest)
+            intent: isAnnounced ? intent : nil, digest: laterDigest)
         progress.sentBytes.withLock {
             $0.begin(inode, generation: record.generation, goesOn: session.token != nil)
         }

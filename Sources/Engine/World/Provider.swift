@@ -262,9 +262,13 @@ package protocol UploadSession: Sendable {
     /// which parts have arrived; with nil once there is nothing to resume.
     func keep(_ token: UploadToken?) throws
 
-    /// Stores the etag that the object will have; returns once it survives the end of this process.
+    /// Stores the etag that the object will have; returns once it survives the end of this process,
+    /// and with ``ProviderTraits/announcesWrites`` also power loss.
     ///
     /// A provider that knows it beforehand calls it before the step that makes the bytes visible.
+    ///
+    /// - Throws: If it cannot be stored, or the upload is no longer wanted; then the bytes must not
+    ///   become visible.
     func expect(_ etag: ETag) throws
 
     /// Keeps a proof by which the bytes are recognised if the answer is lost; returns once it survives

@@ -83,6 +83,7 @@ package struct FolderProvider: Provider {
             keepsSymlinks: fileSystem.keepsSymlinks,
             modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads,
             keepsVersionsInMoves: true, recognisesWrites: fileSystem.keepsInodeNumbers,
+            announcesWrites: fileSystem.keepsInodeNumbers,
             extendedAttributes: fileSystem.extendedAttributes, names: fileSystem.names)
     }
 

@@ -101,6 +101,7 @@ package final class SimulatedProvider: Provider {
             keepsVersionsInMoves: settings.movesFilesAtOnce,
             storesAttributesAtOnce: settings.storesAttributesAtOnce,
             recognisesWrites: settings.storesAttributesAtOnce,
+            announcesWrites: settings.storesAttributesAtOnce && settings.tellsVersionsAhead,
             listsMetadata: settings.listsMetadata, trustsListings: settings.trustsListings,
             keepsChecksums: settings.checksums != .none,
             extendedAttributes: ExtendedAttributeSpace(
