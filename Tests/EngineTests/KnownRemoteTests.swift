@@ -40,7 +40,7 @@ import Testing
             { $0.keepsMode = false }, { $0.keepsSymlinks = true }, { $0.modifiedResolution = nil },
             { $0.transfersMax = 8 }, { $0.queriesMax = 8 }, { $0.movesDirectoriesAtOnce = true },
             { $0.keepsVersionsInMoves = false }, { $0.storesAttributesAtOnce = true },
-            { $0.recognisesWrites = false }, { $0.announcesWrites = true }, { $0.listsMetadata = true },
+            { $0.recognisesWrites = false }, { $0.listsMetadata = true },
             { $0.trustsListings = false }, { $0.keepsChecksums = false },
             { $0.extendedAttributes = nil }, { $0.names = .exact },
         ] {

@@ -48,7 +48,7 @@ struct AnnouncedUploadTests {
                 try await it.wait(.milliseconds(10))
                 #expect(it.remotePaths.isEmpty)
             }
-            #expect(try await it.rest(within: .seconds(5)), "without a wait after a failure")
+            #expect(try await it.rest(within: .seconds(5)))
             #expect(it.remotePaths.isEmpty)
         }
     }

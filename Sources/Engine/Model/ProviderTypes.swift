@@ -27,7 +27,7 @@ package struct ProviderTraits: Sendable {
     package var recognisesWrites: Bool
     /// Whether each file is recognised by an etag that ``UploadSession/expect(_:)`` was told: then the
     /// engine records an upload there, and not before it. Requires ``recognisesWrites``.
-    package var announcesWrites: Bool
+    package var announcesWrites = false
     /// Whether listings contain all metadata that the store has; otherwise
     /// ``RemoteObject/hasMetadata`` says so for each object.
     package var listsMetadata: Bool
@@ -76,12 +76,13 @@ package struct ProviderTraits: Sendable {
     }
 }
 
-/// All of them except ``ProviderTraits/extendedAttributes``, which only the kind of store can measure.
+/// All of them except ``ProviderTraits/extendedAttributes``, which only the kind of store can measure, and
+/// ``ProviderTraits/announcesWrites``, which is false until the store is known: uploads cost more then.
 extension ProviderTraits: Codable {
     private enum CodingKeys: String, CodingKey {
         case name, keepsMode, keepsSymlinks, modifiedResolution, transfersMax, queriesMax
         case movesDirectoriesAtOnce, keepsVersionsInMoves, storesAttributesAtOnce, recognisesWrites
-        case announcesWrites, listsMetadata, keepsChecksums, trustsListings, names
+        case listsMetadata, keepsChecksums, trustsListings, names
     }
 }
 

@@ -2,7 +2,8 @@ import GRDB
 
 /// One row of `intents`: a change sent to the remote whose outcome is unknown.
 ///
-/// It is stored before the request is sent and removed with the reply. If it is found without a
+/// It is stored before the request is sent, or with ``ProviderTraits/announcesWrites`` before the bytes
+/// can be visible, and removed with the reply. If it is found without a
 /// request in progress (the reply was lost, or the process was killed), its outcome is determined
 /// before anything else is planned for the inode. Otherwise an object that we created would be
 /// taken for a foreign one.

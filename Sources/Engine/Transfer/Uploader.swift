@@ -150,10 +150,10 @@ final class Uploader: Sendable {
     private func answer(
         _ error: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
     ) async throws {
-        // Nothing was sent; another plan follows.
+        // Nothing became visible; another plan follows.
         if error.cause is UnwantedUpload { return }
         if mayHaveMoved(plan, state, refusedWith: error.kind),
-            try await verifier.hasMoved(state, from: place.key, to: place.destination)
+            try await verifier.hasMoved(state.inode, from: place.key, to: place.destination)
         {
             return
         }
@@ -368,7 +368,8 @@ final class Uploader: Sendable {
                 return try await gate.write(
                     place.key, from: frozen, attributes: attributes, base: base, session: session)
             } catch {
-                throw frozen.isAbandoned ? error.ofChangedContent : error
+                let isUnwanted = error.cause is UnwantedUpload
+                throw frozen.isAbandoned && !isUnwanted ? error.ofChangedContent : error
             }
         }
         progress.sentBytes.withLock { $0.end(inode) }

@@ -75,21 +75,22 @@ struct Verifier: Sendable {
     /// Recognises a refused move of a file whose copy is complete, and whose original is no longer
     /// there.
     ///
+    /// A temporary name proves nothing here: the store may have refused because it copied another
+    /// version.
+    ///
     /// - Returns: Whether it is one; then it is stored as moved.
     func hasMoved(
-        _ state: SyncState, from former: ObjectKey, to place: ObjectKey?
+        _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey?
     ) async throws -> Bool {
-        guard let place, let intent = try store.read({ try $0.intent(of: state.inode) }) else {
-            return false
-        }
+        guard let place, let state = try store.read({ try $0.syncState(of: inode) }),
+            let intent = state.intent
+        else { return false }
         let (object, there) = try await objects(at: place, former, kind: state.kind)
         if let there, try isOurs(there, state) { return false }
-        guard let object, try await isResult(object, at: place, of: intent, state) else {
-            return false
-        }
-        try conclude(intent, state.inode, with: object)
-        // The object at the old place is another client's.
-        if there != nil, let parent = state.synced?.parent { schedule.requireListing(of: parent) }
+        let isMoved = try await isResult(
+            object, at: place, of: intent, state, trustsTemporaryNames: false)
+        guard isMoved, let object else { return false }
+        try conclude(intent, inode, with: object)
         return true
     }
 
@@ -185,7 +186,8 @@ struct Verifier: Sendable {
 
     /// Whether an object is the result of an intended change.
     private func isResult(
-        _ object: RemoteObject?, at key: ObjectKey, of intent: IntentRecord, _ state: SyncState
+        _ object: RemoteObject?, at key: ObjectKey, of intent: IntentRecord, _ state: SyncState,
+        trustsTemporaryNames: Bool = true
     ) async throws -> Bool {
         guard let object, object.kind == state.kind else { return false }
         switch object.kind {
@@ -202,7 +204,7 @@ struct Verifier: Sendable {
             if try isReplaced(object, by: intent) { return false }
             guard object.size == intent.size else { return false }
             if isMove, gate.traits.keepsVersionsInMoves { return false }
-            if try isProven(object, of: intent, state) { return true }
+            if try isProven(object, of: intent, state, trustsTemporaryNames) { return true }
             if let digest = intent.digest {
                 return try await self.digest(of: object, at: key) == digest
             }
@@ -215,7 +217,8 @@ struct Verifier: Sendable {
 
     /// Whether the metadata of an object proves that its bytes are those of an intended change.
     private func isProven(
-        _ object: RemoteObject, of intent: IntentRecord, _ state: SyncState
+        _ object: RemoteObject, of intent: IntentRecord, _ state: SyncState,
+        _ trustsTemporaryNames: Bool
     ) throws(Blocked) -> Bool {
         if let expected = intent.expected { return gate.isSame(expected, as: object.etag) }
         if intent.nonce == nil, intent.digest == nil {
@@ -225,7 +228,9 @@ struct Verifier: Sendable {
         // Programs that keep unknown metadata when they write other bytes set a new time.
         guard mayBeModified(object, at: intent.modified) else { return false }
         // No other client uses this mount's temporary names.
-        if intent.parent == .root, try intent.name == .aside(state.inode, salt: store.salt()) {
+        if trustsTemporaryNames, intent.parent == .root,
+            try intent.name == .aside(state.inode, salt: store.salt())
+        {
             return true
         }
         if let nonce = object.nonce, nonce == intent.nonce { return true }
