@@ -180,6 +180,23 @@ struct HalfDoneTests {
         }
     }
 
+    /// Goal: another client's object at the new place is seen at once, and not compared again and again.
+    @Test func `a move whose source is gone, and whose new place another client has taken`() throws
+    {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            #expect(try await it.rest())
+            try await it.rename("a", to: "b")
+            try it.remote.otherClientDeletes(Scenario.key("a"))
+            try it.remote.otherClientWrites(Scenario.key("b"), [7, 8, 9])
+            #expect(try await it.rest(within: .seconds(10)))
+            #expect(it.remoteBytes("b") == [7, 8, 9])
+            try await it.refresh()
+            #expect(try await it.names(in: "") == it.remotePaths)
+        }
+    }
+
     @Test func `another mount's leftover under a temporary name is not in the way`() throws {
         try Scenario.run(settings: Self.settings) { remote in
             for inode in 1..<20 {
