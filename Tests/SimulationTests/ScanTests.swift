@@ -12,9 +12,11 @@ import Testing
     private static let opened = 16 << 10
 
     private static func run(
-        size: Int = 4 << 20, _ body: @escaping @Sendable (Scan) async throws -> Void
+        size: Int = 4 << 20, cacheBytesMax: UInt64 = 1 << 30,
+        _ body: @escaping @Sendable (Scan) async throws -> Void
     ) throws {
         var settings = SimulatedMountSettings()
+        settings.engine.cacheBytesMax = cacheBytesMax
         settings.provider.latency = roundTrip...roundTrip
         settings.stepsMax = 1_000_000
         let bytes = TestBytes.random(size)
@@ -27,7 +29,8 @@ import Testing
                 try it.engine.open(inode, access: .scan, truncating: false)
             }
             defer { it.engine.release(inode, access: .scan) }
-            #expect(it.remote.bytesSent == Self.opened)
+            let opened = min(Self.opened, size, Int(cacheBytesMax))
+            #expect(it.remote.bytesSent == opened)
             try await body(Scan(it: it, inode: inode, bytes: bytes))
         }
     }
@@ -91,6 +94,16 @@ import Testing
             let duration = scan.it.engine.clock.uptime - begin
             #expect(duration < Self.roundTrip * requestsMax * 2)
             #expect(try await scan.sent() == 4 << 20)
+        }
+    }
+
+    @Test func `a read of more bytes than the cache may have gets them all`() throws {
+        try Self.run(size: 4_239, cacheBytesMax: 4_096) { scan in
+            // Bytes in excess of the bound are dropped each second.
+            try await scan.it.wait(.seconds(3))
+            let begin = scan.it.engine.clock.uptime
+            try await scan.read(0..<4_239, by: 4_239)
+            #expect(scan.it.engine.clock.uptime - begin < .seconds(1))
         }
     }
 }

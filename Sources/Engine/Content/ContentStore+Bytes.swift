@@ -41,7 +41,11 @@ extension ContentStore {
                             isScan
                                 ? .scanned(inode, offset..<end) : .content(inode, offset..<end))
                     }
-                    if !isScan { state.reads.note(offset..<end, at: clock.uptime) }
+                    if isScan {
+                        state.reads.endExpecting(offset..<end)
+                    } else {
+                        state.reads.note(offset..<end, at: clock.uptime)
+                    }
                     let lease = ReadLease(offset..<end, of: file, &state)
                     let range = ReadableRange(
                         file: state.file, count: Int(end - offset), lease: lease)

@@ -58,7 +58,7 @@ final class Downloader: Sendable {
         while true {
             let now = clock.uptime
             let (claim, wantsMore) = file.state.withLock { state in
-                if reason == .request { state.reads.expect(range, at: now) }
+                if reason == .request || reason == .scan { state.reads.expect(range, at: now) }
                 let bytes = pieceBytes(for: reason, range, state)
                 let claim = Self.claim(range, pieceBytes: bytes, &state)
                 // During a pause it would fail at once.
