@@ -352,6 +352,40 @@ struct HalfDoneTests {
         }
     }
 
+    /// Goal: the same if the answers are lost.
+    @Test(arguments: [false, true])
+    func `a directory in the place of a moved link does not keep its temporary name`(
+        movesDirectoriesAtOnce: Bool
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.movesDirectoriesAtOnce = movesDirectoriesAtOnce
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            for name in ["a", "b"] {
+                _ = try it.engine.createSymlink(
+                    try #require(FileName(name)), in: .root, target: Array(name.utf8),
+                    caller: Caller(userID: 0, groupID: 0))
+            }
+            #expect(try await it.rest())
+            try await it.rename("a", to: "aside")
+            try await it.rename("b", to: "a")
+            try await it.rename("aside", to: "b")
+            for path in ["a", "b"] {
+                try it.remote.otherClientDeletes(Scenario.key(path))
+                try it.remote.otherClientMakesDirectory(Scenario.key(path))
+                try it.remote.otherClientWrites(Scenario.key("\(path)/\(path)"), [7])
+            }
+            it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 0.5))
+            try await it.wait(.seconds(60))
+            it.remote.setFaults(SimulatedProviderFaults())
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(!it.remotePaths.contains { $0.hasPrefix("apus-moving-") })
+            #expect(it.remotePaths.filter { it.remoteBytes($0) == [7] }.count == 2)
+            #expect(try await it.names(in: "") == it.remotePaths.filter { !$0.contains("/") })
+        }
+    }
+
     /// Goal: a file that another client moved over our moved file does not count as ours (I4), even
     /// with equal size and time.
     @Test(arguments: [Change.none, .edit])

@@ -65,6 +65,9 @@ struct Verifier: Sendable {
         if !happened, let rest = doubts.withLock({ $0.rest(of: inode, at: clock.uptime) }) {
             return .again(after: rest)
         }
+        if !happened, let object, let former {
+            try await moveBack(object, from: place, to: former, intent, state)
+        }
         logger.info(
             "lost answer resolved", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
         try conclude(intent, inode, with: happened ? object : nil, seen: object)
@@ -165,6 +168,28 @@ struct Verifier: Sendable {
         }
     }
 
+    /// Moves an object back from a temporary name, where only this mount can have moved it: another client
+    /// had put it in the place of the one to be moved. If it cannot go back, it stays for the user to see.
+    private func moveBack(
+        _ object: RemoteObject, from place: ObjectKey, to former: ObjectKey,
+        _ intent: IntentRecord, _ state: SyncState
+    ) async throws {
+        let names = gate.traits.names
+        guard names.key(of: former) != names.key(of: place), try isTemporary(intent, state.inode),
+            try !isOurs(object, state)
+        else { return }
+        do throws(ProviderError) {
+            // Its move, this way or that, may have been interrupted.
+            _ = try await gate.move(
+                place, etag: object.etag, to: former, base: .absent, continues: true)
+        } catch {
+            switch error.kind {
+            case .exists, .missing, .wrongKind, .unsupported, .changed: break
+            default: throw error
+            }
+        }
+    }
+
     /// Continues an interrupted move of a directory.
     private func goOn(
         _ intent: IntentRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
@@ -227,18 +252,21 @@ struct Verifier: Sendable {
         }
         // Programs that keep unknown metadata when they write other bytes set a new time.
         guard mayBeModified(object, at: intent.modified) else { return false }
-        // No other client uses this mount's temporary names.
-        if trustsTemporaryNames, intent.parent == .root,
-            try intent.name == .aside(state.inode, salt: store.salt())
-        {
-            return true
-        }
+        if trustsTemporaryNames, try isTemporary(intent, state.inode) { return true }
         if let nonce = object.nonce, nonce == intent.nonce { return true }
         // The bytes of a moved file may have the nonce of another mount.
         guard let former = state.synced?.etag, let etag = object.etag,
             intent.generation == state.synced?.generation
         else { return false }
         return gate.hasSameBytes(former, as: etag)
+    }
+
+    /// Whether a change was to give an inode its temporary name, which no other client uses.
+    private func isTemporary(
+        _ intent: IntentRecord, _ inode: InodeNumber
+    ) throws(Blocked) -> Bool {
+        guard intent.parent == .root else { return false }
+        return try intent.name == .aside(inode, salt: store.salt())
     }
 
     /// Whether an object is the one that a change was to replace; it may have the same bytes,
