@@ -82,7 +82,7 @@ final class OpenFile: Sendable {
     let inode: InodeNumber
     /// The previous time of use, as stored in the database.
     let accessed: Timestamp
-    let state: Mutex<State>
+    let state: BargingMutex<State>
     /// Taken before the lock of ``state``: shared by fetches, which write bytes that are not local yet; alone
     /// by a change of bytes, to which theirs give way.
     let arrivals = ReadWriteLock()
@@ -97,7 +97,7 @@ final class OpenFile: Sendable {
         self.inode = inode
         self.accessed = accessed
         self.mayHaveSetID = Atomic(mayHaveSetID)
-        self.state = Mutex(state)
+        self.state = BargingMutex(state)
     }
 
     func withState<Value: Sendable>(
