@@ -12,8 +12,8 @@ import Transport
 struct WebDAVReader: Sendable {
     let lookup: WebDAVLookup
 
-    /// The length of the parts of a range that are confirmed one by one, at least. A program usually waits
-    /// for a shorter range.
+    /// The length of the parts of a range that are confirmed one by one, at least; the first has no more. A
+    /// program usually waits for a shorter range.
     private static let partBytesMin: UInt64 = 1 << 20
     /// After this time, a server has opened the file that it was asked for.
     static let openTime: Duration = .milliseconds(2)
@@ -75,21 +75,32 @@ struct WebDAVReader: Sendable {
     private func confirm(
         _ receiver: RangeReceiver, _ range: Range<UInt64>, _ key: ObjectKey, _ etag: ETag
     ) async throws(ProviderError) {
-        if range.count <= Self.partBytesMin {
-            // The look need not wait for the answer, which shows by its tag which version was opened.
-            try await receiver.waitForAnswer(atMost: Self.openTime, on: lookup.clock)
-            try await expect(etag, of: key)
-            try await receiver.wait(for: 1)
-            if receiver.isVouched { return receiver.confirm(range) }
-        }
-        let partBytes = max(Self.partBytesMin, UInt64(range.count) / 4)
-        var confirmed: UInt64 = 0
+        var confirmed = try await confirmFirst(receiver, range, key, etag)
+        let partBytes = max(Self.partBytesMin, UInt64(range.count) / 2)
         while confirmed < range.count {
             try await receiver.wait(for: min(confirmed + partBytes, UInt64(range.count)))
             confirmed = receiver.received
             try await expect(etag, of: key)
             receiver.confirm(range.lowerBound..<range.lowerBound + confirmed)
         }
+    }
+
+    /// Confirms the first part of a range as soon as the server has opened the version, if the tag in the
+    /// answer can show that.
+    ///
+    /// - Returns: Its length.
+    private func confirmFirst(
+        _ receiver: RangeReceiver, _ range: Range<UInt64>, _ key: ObjectKey, _ etag: ETag
+    ) async throws(ProviderError) -> UInt64 {
+        guard WebDAVVersion.etag(in: etag) != nil else { return 0 }
+        // The look need not wait for the answer.
+        try await receiver.waitForAnswer(atMost: Self.openTime, on: lookup.clock)
+        try await expect(etag, of: key)
+        try await receiver.wait(for: 1)
+        guard receiver.isVouched else { return 0 }
+        let count = min(Self.partBytesMin, UInt64(range.count))
+        receiver.confirm(range.lowerBound..<range.lowerBound + count)
+        return count
     }
 
     private func receive(

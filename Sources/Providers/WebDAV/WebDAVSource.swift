@@ -54,6 +54,9 @@ package struct WebDAVSource: SourceForm, Hashable {
         address = WebDAVAddress(isSecure: isSecure, host: host, port: port, path: path)
     }
 
+    /// A server in PHP has a process for each request, by default five of them.
+    package var requestsAtFirst: Int { address.uploads == nil ? 16 : 8 }
+
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         let commands = SecretCommands(world)
         let credentials = try await findCredentials(commands)

@@ -22,13 +22,16 @@ import Transport
         /// The tag of the file at each look at it.
         let tags: @Sendable (_ look: Int) -> String
         let looks = Mutex(0)
+        private let answerTag: String
 
         init(
             pauseAt offset: Int = 0, pause: @escaping @Sendable () -> Void = {},
-            tags: @escaping @Sendable (Int) -> String = { _ in "\"1\"" }
+            tags: @escaping @Sendable (Int) -> String = { _ in "\"1\"" },
+            answerTag: String = "\"1\""
         ) {
             self.pause = (offset, pause)
             self.tags = tags
+            self.answerTag = answerTag
         }
 
         func answer(_ request: ServedRequest, _ connection: ServedConnection) throws {
@@ -75,7 +78,8 @@ import Transport
             if pause.offset == 0 { pause.body() }
             try connection.write(
                 "HTTP/1.1 206 Partial Content\r\nContent-Length: \(count)\r\n"
-                    + "ETag: \"1\"\r\nContent-Range: bytes \(first)-\(last)/\(Self.size)\r\n\r\n")
+                    + "ETag: \(answerTag)\r\nContent-Range: bytes \(first)-\(last)/\(Self.size)\r\n\r\n"
+            )
             try connection.write([UInt8](repeating: 0, count: pause.offset))
             if pause.offset > 0 { pause.body() }
             try connection.write([UInt8](repeating: 0, count: count - pause.offset))
@@ -204,13 +208,43 @@ import Transport
         #expect(receiver.bytes(of: object, sharesTags: false) == [7, 8])
     }
 
+    /// Method: the rest comes once these are confirmed.
     @Test func `the first parts of a long range count before the last has come`() async throws {
         let sink = Sink()
-        let server = Server(pauseAt: 3 << 20, pause: { Self.wait(for: sink.confirmation) })
+        let server = Server(
+            pauseAt: 6 << 20,
+            pause: { for _ in 0..<2 { Self.wait(for: sink.confirmation) } })
         #expect(try await server.run(0..<8 << 20, into: sink) == nil)
         let parts = sink.confirmed.withLock { $0 }
-        #expect(parts.first.map { (1 << 20..<3 << 20).contains($0.upperBound - 1) } == true)
+        #expect(parts.first == 0..<1 << 20)
+        #expect(parts.dropFirst().first.map { 5 << 20...6 << 20 ~= $0.upperBound } == true)
         #expect(parts.last == 0..<8 << 20)
+    }
+
+    @Test func `the first part of a long range counts with the first look`() async throws {
+        let sink = Sink()
+        let server = Server(pauseAt: 1, pause: { Self.wait(for: sink.confirmation) })
+        #expect(try await server.run(1 << 20..<3 << 20, into: sink) == nil)
+        let parts = sink.confirmed.withLock { $0 }
+        #expect(parts == [1 << 20..<2 << 20, 1 << 20..<3 << 20])
+        #expect(server.looks.withLock { $0 } == 2)
+    }
+
+    @Test(arguments: [8 << 20, 4_096])
+    func `bytes of a version without a strong tag count after they have come`(
+        count: UInt64
+    ) async throws {
+        let (sink, tag) = (Sink(), "W/\"1\"")
+        let server = Server(tags: { _ in tag }, answerTag: tag)
+        let looks = try await server.withProvider { provider, key in
+            let etag = try #require(try await provider.stat(key).etag)
+            let before = server.looks.withLock { $0 }
+            try await provider.read(key, range: 0..<count, etag: etag, into: sink)
+            return server.looks.withLock { $0 } - before
+        }
+        let parts = sink.confirmed.withLock { $0 }
+        #expect(parts.last == 0..<count)
+        #expect(looks == parts.count)
     }
 
     @Test func `bytes that came before a change count, and no others`() async throws {
