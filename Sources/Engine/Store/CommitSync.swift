@@ -23,7 +23,7 @@ final class CommitSync: Sendable {
     private let settlingCommit = Atomic<UInt64>(0)
     private let tickets = Atomic<UInt64>(0)
     /// Held during a synchronisation, as those who need it wait for nothing else.
-    private let state = Mutex(State())
+    private let state = BargingMutex(State())
 
     init(_ writer: WriterConnection, log: (any DatabaseLog)?) {
         self.writer = writer
