@@ -22,8 +22,10 @@ final class CommitSync: Sendable {
     /// The number of the last commit by which an inode stops being pending, or is about to.
     private let settlingCommit = Atomic<UInt64>(0)
     private let tickets = Atomic<UInt64>(0)
-    /// Held during a synchronisation, as those who need it wait for nothing else.
-    private let state = BargingMutex(State())
+    /// Had during a synchronisation, as those who need it wait for nothing else.
+    private let turn = WriterTurn()
+    /// Taken by the one that has the turn.
+    private let state = Mutex(State())
 
     init(_ writer: WriterConnection, log: (any DatabaseLog)?) {
         self.writer = writer
@@ -53,6 +55,8 @@ final class CommitSync: Sendable {
     func synchronize() throws {
         let needed = commitCount
         let ticket = tickets.add(1, ordering: .sequentiallyConsistent).newValue
+        turn.take()
+        defer { turn.giveBack() }
         try state.withLock { state in
             if state.isSynchronized, safeCommits.load(ordering: .acquiring) >= needed { return }
             if let failure = state.failure, failure.ticket >= ticket { throw failure.error }

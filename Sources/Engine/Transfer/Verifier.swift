@@ -168,15 +168,15 @@ struct Verifier: Sendable {
         }
     }
 
-    /// Moves an object back from a temporary name, where only this mount can have moved it: another client
-    /// had put it in the place of the one to be moved. If it cannot go back, it stays for the user to see.
+    /// Moves an object of another kind back from a temporary name, where only this mount can have moved it:
+    /// another client had put it in the place of the one to be moved. If it cannot go back, it stays for the user to see.
     private func moveBack(
         _ object: RemoteObject, from place: ObjectKey, to former: ObjectKey,
         _ intent: IntentRecord, _ state: SyncState
     ) async throws {
         let names = gate.traits.names
-        guard names.key(of: former) != names.key(of: place), try isTemporary(intent, state.inode),
-            try !isOurs(object, state)
+        guard object.kind != state.kind, names.key(of: former) != names.key(of: place),
+            try isTemporary(intent, state.inode)
         else { return }
         do throws(ProviderError) {
             // Its move, this way or that, may have been interrupted.
@@ -184,7 +184,7 @@ struct Verifier: Sendable {
                 place, etag: object.etag, to: former, base: .absent, continues: true)
         } catch {
             switch error.kind {
-            case .exists, .missing, .wrongKind, .unsupported, .changed: break
+            case .exists, .missing, .wrongKind, .unsupported, .changed, .denied, .full: break
             default: throw error
             }
         }

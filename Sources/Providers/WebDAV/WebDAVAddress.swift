@@ -40,6 +40,9 @@ struct WebDAVAddress: Hashable, Sendable {
         return Array(path[..<(start + 2)]) + [Array("uploads".utf8), path[start + way.count]]
     }
 
+    /// Whether a program in PHP serves it, such as Nextcloud's `remote.php` and `public.php`.
+    var isPHP: Bool { path.contains { $0.suffix(4).elementsEqual(".php".utf8) } }
+
     /// The target of an href in a multistatus, relative to a key.
     enum Place: Equatable {
         case itself

@@ -93,8 +93,12 @@ struct WebDAVReader: Sendable {
         _ receiver: RangeReceiver, _ range: Range<UInt64>, _ key: ObjectKey, _ etag: ETag
     ) async throws(ProviderError) -> UInt64 {
         guard WebDAVVersion.etag(in: etag) != nil else { return 0 }
-        // The look need not wait for the answer.
-        try await receiver.waitForAnswer(atMost: Self.openTime, on: lookup.clock)
+        if range.count > Self.partBytesMin {
+            // The request may wait for a place, or for a connection.
+            try await receiver.wait(for: 1)
+        } else {
+            try await receiver.waitForAnswer(atMost: Self.openTime, on: lookup.clock)
+        }
         try await expect(etag, of: key)
         try await receiver.wait(for: 1)
         guard receiver.isVouched else { return 0 }

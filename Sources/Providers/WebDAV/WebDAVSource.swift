@@ -55,7 +55,7 @@ package struct WebDAVSource: SourceForm, Hashable {
     }
 
     /// A server in PHP has a process for each request, by default five of them.
-    package var requestsAtFirst: Int { address.uploads == nil ? 16 : 8 }
+    package var requestsAtFirst: Int { address.isPHP ? 8 : 16 }
 
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         let commands = SecretCommands(world)
