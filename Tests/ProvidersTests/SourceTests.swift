@@ -174,4 +174,14 @@ import Transport
         #expect(near is FolderProvider)
         #expect(far is ThrottledProvider)
     }
+
+    /// Goal: many requests at first occupy no server that has few processes.
+    @Test(arguments: [
+        ("webdav://h/dav", 16), ("webdav://h/remote.php/dav/files/me", 8),
+        ("webdav://h/remote.php/webdav/a", 8), ("webdav://h/public.php/dav", 8),
+        ("s3://bucket", 24), ("rclone:remote:", 8), ("folder:/tmp", 8),
+    ])
+    func `as many requests start at first as the documents say`(text: String, count: Int) throws {
+        #expect(try Source(parsing: text).requestsAtFirst == count)
+    }
 }

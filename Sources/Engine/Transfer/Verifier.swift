@@ -169,7 +169,8 @@ struct Verifier: Sendable {
     }
 
     /// Moves an object of another kind back from a temporary name, where only this mount can have moved it:
-    /// another client had put it in the place of the one to be moved. If it cannot go back, it stays for the user to see.
+    /// another client had put it in the place of the one to be moved. If it cannot go back, it stays for the
+    /// user to see.
     private func moveBack(
         _ object: RemoteObject, from place: ObjectKey, to former: ObjectKey,
         _ intent: IntentRecord, _ state: SyncState
