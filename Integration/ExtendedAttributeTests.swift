@@ -52,8 +52,16 @@ extension MountedTests {
                 refuses(EPERM) { () throws(CallError) in
                     try Files.setAttribute("user.apus.state", to: [1], of: file)
                 }
-                refuses(EOPNOTSUPP) { () throws(CallError) in
-                    try Files.setAttribute("trusted.a", to: [1], of: file)
+                for name in ["trusted.a", "security.selinux"] {
+                    refuses(EOPNOTSUPP) { () throws(CallError) in
+                        try Files.setAttribute(name, to: [1], of: file)
+                    }
+                    refuses(EOPNOTSUPP) { () throws(CallError) in
+                        _ = try Files.attribute(name, of: file)
+                    }
+                }
+                refuses(ENODATA) { () throws(CallError) in
+                    _ = try Files.attribute("security.capability", of: file)
                 }
                 refuses(E2BIG) { () throws(CallError) in
                     try Files.setAttribute(

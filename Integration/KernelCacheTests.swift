@@ -76,6 +76,21 @@ extension MountedTests {
             }
         }
 
+        /// Method: `ls` asks for the label and the access list of each file, until it is told that there
+        /// are none.
+        @Test func `leave few requests to a long listing of a known tree`() throws {
+            try MountedFolder.with(Self.options(refresh: "1h"), populate: Self.populate) { folder in
+                try Self.fillCaches(folder)
+                let before = Self.requests(folder)
+                let listing = try Program.require("ls", "-lR", folder.point)
+                #expect(listing.contains(Self.names[24]))
+                let asked = Self.requests(folder).reduce(into: 0) { count, request in
+                    count += request.value - (before[request.key] ?? 0)
+                }
+                #expect(asked <= 2, "not one for each of 100 files")
+            }
+        }
+
         /// Method: the kernel answers from its caches, so only an invalidation can show the changes.
         @Test func `follow changes on the remote at once`() throws {
             try MountedFolder.with(Self.options(refresh: "1s"), populate: Self.populate) { folder in

@@ -22,9 +22,9 @@ final class CommitSync: Sendable {
     /// The number of the last commit by which an inode stops being pending, or is about to.
     private let settlingCommit = Atomic<UInt64>(0)
     private let tickets = Atomic<UInt64>(0)
-    /// Had during a synchronisation, as those who need it wait for nothing else.
-    private let turn = WriterTurn()
-    /// Taken by the one that has the turn.
+    /// Held during a synchronisation: all who wait for it need it.
+    private let lock = EventuallyFairLock()
+    /// Used with ``lock`` held.
     private let state = Mutex(State())
 
     init(_ writer: WriterConnection, log: (any DatabaseLog)?) {
@@ -55,8 +55,8 @@ final class CommitSync: Sendable {
     func synchronize() throws {
         let needed = commitCount
         let ticket = tickets.add(1, ordering: .sequentiallyConsistent).newValue
-        turn.take()
-        defer { turn.giveBack() }
+        lock.lock()
+        defer { lock.unlock() }
         try state.withLock { state in
             if state.isSynchronized, safeCommits.load(ordering: .acquiring) >= needed { return }
             if let failure = state.failure, failure.ticket >= ticket { throw failure.error }

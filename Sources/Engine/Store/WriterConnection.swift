@@ -3,14 +3,14 @@ import GRDB
 /// The connection that writes, used by one thread at a time.
 final class WriterConnection: Sendable {
     let database: any DatabaseWriter
-    private let turn = WriterTurn()
+    private let lock = EventuallyFairLock()
 
     init(_ database: any DatabaseWriter) { self.database = database }
 
     /// Waits for the other users.
     func use<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        turn.take()
-        defer { turn.giveBack() }
+        lock.lock()
+        defer { lock.unlock() }
         return try database.writeWithoutTransaction(body)
     }
 
@@ -19,8 +19,8 @@ final class WriterConnection: Sendable {
     ///
     /// - Returns: nil if it is in use.
     func useIfFree<Value>(_ body: (Database) throws -> Value) throws -> Value? {
-        guard turn.takeIfFree() else { return nil }
-        defer { turn.giveBack() }
+        guard lock.lockIfFree() else { return nil }
+        defer { lock.unlock() }
         return try database.writeWithoutTransaction(body)
     }
 }

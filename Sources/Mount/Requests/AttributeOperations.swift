@@ -31,10 +31,10 @@ extension fuse_lowlevel_ops {
             let request = Request(request, .getxattr, inode)
             request.trace()
             // The kernel asks for `security.capability` before the first write after each refresh of
-            // the attributes, and `ls` for the access list of every file: answered without reading
-            // the inode.
+            // the attributes: answered without reading the inode. After EOPNOTSUPP, `ls` asks for the
+            // labels and access lists of no other file of the mount.
             guard strncmp(name!, "user.", 5) == 0 else {
-                request.reply.fail(strncmp(name!, "system.", 7) == 0 ? EOPNOTSUPP : ENODATA)
+                request.reply.fail(strcmp(name!, "security.capability") == 0 ? ENODATA : EOPNOTSUPP)
                 return
             }
             let name = [UInt8](cString: name!)

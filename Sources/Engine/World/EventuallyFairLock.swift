@@ -7,7 +7,7 @@ import Foundation
 /// wait until that has been woken, which takes longer than most uses. But once a millisecond, at the
 /// end of a use, it is passed to the thread that has waited longest, so that a thread which takes it
 /// again and again keeps none waiting.
-final class WriterTurn: @unchecked Sendable {
+final class EventuallyFairLock: @unchecked Sendable {
     private final class Waiter {
         let semaphore = DispatchSemaphore(value: 0)
         var isOwner = false
@@ -16,8 +16,8 @@ final class WriterTurn: @unchecked Sendable {
     /// The time between two passes, at least.
     private static let passInterval: UInt64 = 1_000_000
 
-    // Sound: `lock` guards the others. It is held for some instructions at a time.
-    private let lock = NSLock()
+    // Sound: `guardian` guards the others. It is held for some instructions at a time.
+    private let guardian = NSLock()
     private var isTaken = false
     /// Those that sleep or are being woken, in the order of their arrival.
     private var waiters: [Waiter] = []
@@ -26,33 +26,33 @@ final class WriterTurn: @unchecked Sendable {
 
     /// The number of threads that wait for it.
     var waiting: Int {
-        lock.lock()
-        defer { lock.unlock() }
+        guardian.lock()
+        defer { guardian.unlock() }
         return waiters.count
     }
 
-    func take() {
-        if takeIfFree() { return }
+    func lock() {
+        if lockIfFree() { return }
         let waiter = Waiter()
-        lock.lock()
+        guardian.lock()
         waiters.append(waiter)
-        lock.unlock()
-        while !takeOrWait(waiter) { waiter.semaphore.wait() }
+        guardian.unlock()
+        while !lockOrWait(waiter) { waiter.semaphore.wait() }
     }
 
     /// - Returns: false if it is taken.
-    func takeIfFree() -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
+    func lockIfFree() -> Bool {
+        guardian.lock()
+        defer { guardian.unlock() }
         if isTaken { return false }
         isTaken = true
         return true
     }
 
     /// - Returns: Whether a waiter has it; otherwise it is woken later.
-    private func takeOrWait(_ waiter: Waiter) -> Bool {
-        lock.lock()
-        defer { lock.unlock() }
+    private func lockOrWait(_ waiter: Waiter) -> Bool {
+        guardian.lock()
+        defer { guardian.unlock() }
         if waiter.isOwner { return true }
         if isTaken { return false }
         isTaken = true
@@ -60,8 +60,8 @@ final class WriterTurn: @unchecked Sendable {
         return true
     }
 
-    func giveBack() {
-        lock.lock()
+    func unlock() {
+        guardian.lock()
         let next = waiters.first
         let now = next == nil ? 0 : DispatchTime.now().uptimeNanoseconds
         if let next, now >= nextPass {
@@ -71,7 +71,7 @@ final class WriterTurn: @unchecked Sendable {
         } else {
             isTaken = false
         }
-        lock.unlock()
+        guardian.unlock()
         next?.semaphore.signal()
     }
 }

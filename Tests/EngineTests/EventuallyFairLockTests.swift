@@ -3,67 +3,67 @@ import Testing
 
 @testable import Engine
 
-@Suite("The turn at the database's writer") struct WriterTurnTests {
+@Suite("An eventually fair lock") struct EventuallyFairLockTests {
     /// Runs `body` on several threads at the same time, and returns once all have ended.
     private static func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
         DispatchQueue.concurrentPerform(iterations: count, execute: body)
     }
 
     private final class Counter: @unchecked Sendable {
-        // Sound: used by the owner of the turn only, which is what the test is about.
+        // Sound: used with the lock held only, which is what the test is about.
         var uses = 0
         var users = 0
     }
 
-    @Test func `is had by one thread at a time`() {
-        let (turn, counter) = (WriterTurn(), Counter())
+    @Test func `is held by one thread at a time`() {
+        let (lock, counter) = (EventuallyFairLock(), Counter())
         Self.onThreads(8) { _ in
             for _ in 0..<20_000 {
-                turn.take()
+                lock.lock()
                 counter.users += 1
                 #expect(counter.users == 1)
                 counter.uses += 1
                 counter.users -= 1
-                turn.giveBack()
+                lock.unlock()
             }
         }
         #expect(counter.uses == 160_000)
     }
 
-    @Test func `is refused while another thread has it`() {
-        let turn = WriterTurn()
-        #expect(turn.takeIfFree())
-        #expect(!turn.takeIfFree())
-        turn.giveBack()
-        #expect(turn.takeIfFree())
-        turn.giveBack()
+    @Test func `is refused while another thread holds it`() {
+        let lock = EventuallyFairLock()
+        #expect(lock.lockIfFree())
+        #expect(!lock.lockIfFree())
+        lock.unlock()
+        #expect(lock.lockIfFree())
+        lock.unlock()
     }
 
     /// Goal: a create waits for one transaction of a listing that is merged, not for all of them.
     @Test func `is passed to a thread that waits, so that its owner cannot take it again`() {
-        let turn = WriterTurn()
+        let lock = EventuallyFairLock()
         for _ in 0..<20 {
-            turn.take()
-            let (isHad, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            lock.lock()
+            let (isHeld, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             Thread.detachNewThread {
-                turn.take()
-                isHad.signal()
+                lock.lock()
+                isHeld.signal()
                 mayEnd.wait()
-                turn.giveBack()
-                isHad.signal()
+                lock.unlock()
+                isHeld.signal()
             }
-            while turn.waiting == 0 { sched_yield() }
+            while lock.waiting == 0 { sched_yield() }
             // Longer than the time between two passes.
             let end = ContinuousClock.now + .milliseconds(2)
             while ContinuousClock.now < end {}
-            turn.giveBack()
-            let isTakenAgain = turn.takeIfFree()
+            lock.unlock()
+            let isTakenAgain = lock.lockIfFree()
             #expect(!isTakenAgain)
-            if isTakenAgain { turn.giveBack() }
-            isHad.wait()
+            if isTakenAgain { lock.unlock() }
+            isHeld.wait()
             mayEnd.signal()
-            isHad.wait()
+            isHeld.wait()
         }
-        #expect(turn.takeIfFree(), "it is free in the end")
+        #expect(lock.lockIfFree(), "it is free in the end")
     }
 }
