@@ -1,12 +1,16 @@
 import Foundation
+import SystemCalls
 
 /// Runs blocking work on a thread of its own, as Swift's pool must not block.
+///
+/// - Parameter name: Of the thread, and of those that `work` starts.
 func onOwnThread<Value: Sendable>(
-    _ work: @escaping @Sendable () throws -> Value
+    named name: String = "apus-wait", _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-        let thread = Thread { continuation.resume(with: Result(catching: work)) }
-        thread.name = "apus-wait"
-        thread.start()
+        Thread.detachNewThread {
+            WorkerThread.nameCurrent(name)
+            continuation.resume(with: Result(catching: work))
+        }
     }
 }

@@ -38,6 +38,12 @@ package struct WorkerThread: Sendable {
         self.id = id
     }
 
+    /// Names the calling thread, and the threads that it starts from now on unless they have names of
+    /// their own. Foundation shows the name of a `Thread` to nobody but the program itself.
+    ///
+    /// - Parameter name: Shown by the kernel, which keeps 15 bytes.
+    package static func nameCurrent(_ name: String) { apus_name_thread(name) }
+
     package var isCurrent: Bool { pthread_equal(id, pthread_self()) != 0 }
 
     /// Waits for the end of the thread.

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Synchronization
+import SystemCalls
 
 /// HTTP for the whole process: any number of concurrent requests on one thread of its own.
 ///
@@ -32,9 +33,10 @@ package final class HTTPTransport: Sendable {
         bodies = BodyPool(waitingBytesMax: options.waitingBytesMax)
         let shared = TransportThread(options, meter: meter)
         self.shared = shared
-        let thread = Thread { shared.run() }
-        thread.name = "apus-transport"
-        thread.start()
+        Thread.detachNewThread {
+            WorkerThread.nameCurrent("apus-transport")
+            shared.run()
+        }
     }
 
     deinit {

@@ -200,7 +200,9 @@ final class MountedEngine: MountService {
         let notifier = DesktopNotifier(logger: logger).map { notifier in
             Task(executorPreference: pools.transfers) { await notifier.run(self) }
         }
-        let served = await Result { try await onOwnThread { try session.run() } }
+        let served = await Result {
+            try await onOwnThread(named: "apus-fuse") { try session.run() }
+        }
         // Before the engine ends, which may take seconds: the mount is gone, by whichever command.
         bare?.release()
         network?.end()

@@ -29,13 +29,12 @@ final class StartReporter: Sendable {
     /// command must not leave a process behind that mounts the folder later.
     func endWithParent() {
         guard let descriptor = pipe.withLock(\.self) else { return }
-        let thread = Thread {
+        Thread.detachNewThread {
+            WorkerThread.nameCurrent("apus-parent")
             // poll(2) reports an error for the writing end once the other end is closed.
             _ = PosixIO.poll(descriptor, for: 0)
             if self.pipe.withLock({ $0 != nil }) { kill(getpid(), SIGTERM) }
         }
-        thread.name = "apus-parent"
-        thread.start()
     }
 
     /// Reports a reason for a delay, nil for the remote; ignored after ``ready(_:notes:)``.

@@ -21,9 +21,10 @@ final class RcloneDaemon: Sendable {
             at: directory.socketPath, user: user, password: password)
         let keeper = RcloneKeeper(listening, directory: directory, logger: logger)
         self.keeper = keeper
-        let thread = Thread { keeper.run() }
-        thread.name = "apus-rclone"
-        thread.start()
+        Thread.detachNewThread {
+            WorkerThread.nameCurrent("apus-rclone")
+            keeper.run()
+        }
     }
 
     deinit {

@@ -2,10 +2,28 @@ import Glibc
 import Testing
 
 extension MountedTests {
-    /// What threads have freed stays in the arenas of malloc, see `docs/architecture.md`.
     @Suite(.timeLimit(.minutes(1)))
-    struct `Arenas of malloc` {
-        @Test func `are two, the main one included, however many threads a daemon has`() throws {
+    struct `The threads of a daemon` {
+        /// For users of `top -H` and `perf`, see `docs/architecture.md`.
+        @Test func `have the names that the documents give`() throws {
+            try MountedFolder.with { folder in
+                try Files.write([1], to: folder.local("file"))
+                try folder.sync()
+                let tasks = "/proc/\(try #require(folder.daemon))/task"
+                let names = try Files.names(in: tasks).compactMap { task -> String? in
+                    // Threads come and go.
+                    let file = try? OpenFile("\(tasks)/\(task)/comm", O_RDONLY)
+                    let line = try? file?.read(16)
+                    return line.map { String(decoding: $0.dropLast(), as: UTF8.self) }
+                }
+                #expect(
+                    Set(names).isSuperset(of: ["apus-fuse", "apus-request-0", "apus-transfer-0"]),
+                    "\(names)")
+            }
+        }
+
+        /// Memory that threads have freed stays in the arenas of malloc, see `docs/architecture.md`.
+        @Test func `share two arenas of malloc, the main one included`() throws {
             try MountedFolder.with { folder in
                 for number in 0..<30 { try Files.write([1], to: folder.local("\(number)")) }
                 try folder.sync()
