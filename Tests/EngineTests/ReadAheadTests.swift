@@ -173,4 +173,13 @@ import Testing
         queue.end(first)
         #expect(begin() == [second], "each has the same share")
     }
+
+    /// Method: the file is requested again while its place is on the way back.
+    @Test func `for each file at one place of the queue`() {
+        let queue = ReadAheadQueue(piecesMax: 32)
+        let inode = InodeNumber(rawValue: 2)
+        for _ in 0..<2 { queue.append(inode) }
+        #expect(queue.next() == inode)
+        #expect(queue.next() == nil)
+    }
 }

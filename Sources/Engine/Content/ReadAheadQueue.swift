@@ -9,6 +9,12 @@ final class ReadAheadQueue: Sendable {
         var running: [InodeNumber: Int] = [:]
         var runningCount = 0
 
+        /// Does nothing if the file is there already: one that was closed and opened again meanwhile is
+        /// requested again.
+        mutating func append(_ inode: InodeNumber) {
+            if !queue.contains(inode) { queue.append(inode) }
+        }
+
         /// Returns how many pieces each file may have in flight. One that is alone leaves some to the next.
         func share(of piecesMax: Int) -> Int {
             let files = running.keys.count { !queue.contains($0) } + queue.count
@@ -44,7 +50,7 @@ final class ReadAheadQueue: Sendable {
         guard isNew else { return }
         let isQueued = state.withLock { state in
             guard state.queue.count < Self.filesMax else { return false }
-            state.queue.append(file.inode)
+            state.append(file.inode)
             return true
         }
         guard isQueued else { return file.state.withLock { $0.ahead.isQueued = false } }
@@ -72,7 +78,7 @@ final class ReadAheadQueue: Sendable {
 
     /// Puts a file back that has got a piece, behind the others.
     func append(_ inode: InodeNumber) {
-        state.withLock { $0.queue.append(inode) }
+        state.withLock { $0.append(inode) }
     }
 
     /// Records that a piece of ``next()`` has ended, or that there was none to fetch.

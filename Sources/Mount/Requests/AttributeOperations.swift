@@ -30,11 +30,8 @@ extension fuse_lowlevel_ops {
         getxattr = { request, inode, name, room in
             let request = Request(request, .getxattr, inode)
             request.trace()
-            // The kernel asks for `security.capability` before the first write after each refresh of
-            // the attributes: answered without reading the inode. After EOPNOTSUPP, `ls` asks for the
-            // labels and access lists of no other file of the mount.
             guard strncmp(name!, "user.", 5) == 0 else {
-                request.reply.fail(strcmp(name!, "security.capability") == 0 ? ENODATA : EOPNOTSUPP)
+                request.reply.fail(Request.refusal(of: name!, room: room))
                 return
             }
             let name = [UInt8](cString: name!)
@@ -64,6 +61,21 @@ extension fuse_lowlevel_ops {
 }
 
 extension Request {
+    /// The error for an attribute of another namespace than `user`, which is found without reading the
+    /// inode.
+    ///
+    /// After EOPNOTSUPP, `ls` asks for the labels and access lists of no other file of the mount. But
+    /// programs that copy capabilities expect that a file has none, and so does the kernel, which asks
+    /// before the first write after each refresh of the attributes; its EVM asks for the size of others.
+    ///
+    /// - Parameter room: 0 if only the size of the value is asked for.
+    fileprivate static func refusal(of name: UnsafePointer<CChar>, room: Int) -> CInt {
+        let isAbsent =
+            strcmp(name, "security.capability") == 0
+            || room == 0 && strncmp(name, "security.", 9) == 0
+        return isAbsent ? ENODATA : EOPNOTSUPP
+    }
+
     fileprivate consuming func serveAttributes(
         _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Attributes
     ) {
