@@ -69,6 +69,17 @@ struct AgendaTests {
         agenda.finish(inode, .done)
     }
 
+    /// Goal: a sync learns at once that everything is on the remote, not of each operation before.
+    @Test func `shows when the last operation under way has ended`() throws {
+        try change(first, second)
+        #expect(agenda.next() == .start(first))
+        #expect(agenda.next() == .start(second))
+        try complete(first)
+        #expect(agenda.idle.notifications == 0)
+        try complete(second)
+        #expect(agenda.idle.notifications == 1)
+    }
+
     private func isChanging(_ body: () throws -> Void) throws -> Bool {
         let before = try database.read(\.totalChangesCount)
         try body()

@@ -12,6 +12,8 @@ extension MountedEngine {
     /// The number of items that wait for their turn in a report, and the time from which on they are of interest.
     private static var queuedMax: Int { 3 }
     private static var queuedAfter: Duration { .seconds(2) }
+    /// The minimum time between two looks at the state.
+    private static var restMin: Duration { .milliseconds(10) }
     /// The maximum time between two reports: ages and the time to the next attempt change although nothing
     /// else does.
     private static var reportIntervalMax: Duration { .seconds(1) }
@@ -94,8 +96,9 @@ extension MountedEngine {
             return inodes
         }
         var patience = SyncPatience()
+        let pace = StreamPace()
         while true {
-            let count = engine.changeCount
+            let (count, idleCount) = (engine.changeCount, engine.idleCount)
             let start = clock.uptime
             var moment = try await moment(of: inodes, sentBefore: sentBefore)
             patience.limit(
@@ -108,11 +111,15 @@ extension MountedEngine {
                 progress.queued = try await waits(below: inodes, limit: Self.queuedMax)
             }
             let cost = clock.uptime - start
-            report(progress)
+            if progress.isDone || pace.isDue() { report(progress) }
             if progress.isDone { return progress }
             let left = end.map { max(.zero, $0 - clock.uptime) } ?? .seconds(1e9)
-            let pause = max(Self.reportInterval, cost * Self.restFactor)
-            try await Task.sleep(for: min(left, pause))
+            let rest = min(left, max(Self.restMin, cost * Self.restFactor))
+            try await Task.sleep(for: rest)
+            // The end is reported at once, progress now and then.
+            await engine.waitUntilIdle(
+                after: idleCount, within: min(left, Self.reportInterval) - rest)
+            try Task.checkCancellation()
             await engine.waitForChange(
                 after: count, within: min(left, Self.reportIntervalMax))
         }

@@ -178,6 +178,14 @@ extension Engine {
         await local.agenda.changes.wait(after: count, until: clock.uptime + limit, on: clock)
     }
 
+    /// The number of times so far that an operation ended while no other one was under way.
+    package var idleCount: UInt64 { local.agenda.idle.notifications }
+
+    /// Returns once ``idleCount`` exceeds `count`, the task is cancelled, or `limit` has passed.
+    package func waitUntilIdle(after count: UInt64, within limit: Duration) async {
+        await local.agenda.idle.wait(after: count, until: clock.uptime + limit, on: clock)
+    }
+
     /// The store's error text, and how long it has not answered; nil unless it is out of reach.
     package var outage: (reason: String, duration: Duration)? {
         let (state, now) = (remote.gate.reachability.withLock { $0 }, clock.uptime)

@@ -66,6 +66,8 @@ final class Agenda: Sendable {
     let signal = Signal()
     /// Notified whenever the status may have changed.
     let changes = Signal()
+    /// Notified when the last running inode has ended: then everything may be on the remote.
+    let idle = Signal()
 
     init(store: Store, clock: any Clock, logger: Logger, runningMax: Int) {
         self.store = store
@@ -246,12 +248,14 @@ final class Agenda: Sendable {
                 _ = rest(after: error)
             }
         }
-        state.withLock { state in
+        let isIdle = state.withLock { state in
             state.slots.finish(inode)
             state.hastened.remove(inode)
             if case .blocked = outcome {} else { state.standoffs[inode] = nil }
+            return state.slots.running.isEmpty
         }
         notify()
+        if isIdle { idle.notify() }
     }
 
     /// - Returns: false if so many inodes wait for this one that the rest needs another transaction.
