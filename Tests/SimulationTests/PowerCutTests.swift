@@ -468,3 +468,30 @@ struct PowerCutEmptyTests {
         }
     }
 }
+
+@Suite("A power cut after a kill")
+struct PowerCutAfterKillTests {
+    /// Goal: a synchronised name stays, if its file has nothing to lose.
+    ///
+    /// Method: the file is open for writing at the kill, and again when the power is cut; nothing was
+    /// written to it.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `an empty file that is open for writing keeps its name`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { it in
+            let (engine, name) = (it.engine, try #require(FileName("file")))
+            _ = try await engine.retrying { () throws(Blocked) in
+                try engine.createFile(
+                    name, in: .root, mode: 0o600, caller: Caller(userID: 0, groupID: 0))
+            }
+            await it.mount.kill()
+            try it.mount.start()
+            try await it.open(try await it.find("file"))
+            try it.engine.synchronize(.root)
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("file") == [])
+        }
+    }
+}

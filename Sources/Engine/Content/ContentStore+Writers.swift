@@ -86,11 +86,17 @@ extension ContentStore {
         _ inode: InodeNumber, isAfterPowerCut: Bool = false
     ) throws(Blocked) {
         // Its space is measured too, as the last measurement was lost with the process.
-        let status = try onDisk(
-            "read the content size of inode \(inode)",
-            do: disk.open(StateFiles.content(of: inode)).status())
+        let (status, isStored) = try onDisk("read the content size of inode \(inode)") {
+            () throws(DiskError) in
+            let file = try disk.open(StateFiles.content(of: inode))
+            let status = try file.status()
+            // An empty file has nothing to lose, so that a power cut need not take its name.
+            let isStored = status.size == 0 && (try? file.synchronize()) != nil
+            return (status, isStored)
+        }
         try store.write { database in
             guard var record = try database.inode(inode), record.isWriting else { return }
+            if isStored, record.presence == .whole { try database.markSafe(inode) }
             // A partial file's size is stored with its extents; its content file may be longer or
             // shorter.
             if record.presence == .whole { record.size = status.size }
