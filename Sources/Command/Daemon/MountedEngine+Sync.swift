@@ -96,7 +96,7 @@ extension MountedEngine {
             return inodes
         }
         var patience = SyncPatience()
-        let pace = StreamPace()
+        let pace = StreamPace(delay: .zero)
         while true {
             let (count, idleCount) = (engine.changeCount, engine.idleCount)
             let start = clock.uptime
@@ -118,7 +118,7 @@ extension MountedEngine {
             try await Task.sleep(for: rest)
             // The end is reported at once, progress now and then.
             await engine.waitUntilIdle(
-                after: idleCount, within: min(left, Self.reportInterval) - rest)
+                after: idleCount, within: max(.zero, min(left, Self.reportInterval) - rest))
             try Task.checkCancellation()
             await engine.waitForChange(
                 after: count, within: min(left, Self.reportIntervalMax))

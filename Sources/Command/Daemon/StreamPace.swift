@@ -6,8 +6,9 @@ final class StreamPace: Sendable {
     private let clock = SystemClock()
     private let next: Mutex<Duration>
 
-    init() {
-        next = Mutex(clock.uptime + MountedEngine.reportInterval)
+    /// - Parameter delay: The time until the first report.
+    init(delay: Duration = MountedEngine.reportInterval) {
+        next = Mutex(clock.uptime + delay)
     }
 
     /// Whether it is time for a report; the next one is due later then.
