@@ -279,4 +279,28 @@ struct UnstoredTests {
             #expect(try it.status().unstoredCount == 0)
         }
     }
+
+    /// Goal: changes after a failure are not taken for the remote's bytes after a power cut.
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `its later changes are sent, or lost as a whole`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { it in
+            try await it.write("file", Self.old)
+            #expect(try await it.rest())
+            try await it.wait(.seconds(12))
+            it.remote.setReachable(false)
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            it.mount.disk.setFaults(DiskFaultPlan(.failsToSynchronize, after: 0, count: 1))
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            it.mount.disk.setFaults(DiskFaultPlan())
+            try await it.write(Self.new, at: UInt64(2 * Self.half), of: inode)
+            await it.mount.cutPower()
+            it.remote.setReachable(true)
+            try it.mount.start()
+            #expect(try await it.rest())
+            #expect(try await it.read("file") == it.remoteBytes("file"))
+        }
+    }
 }

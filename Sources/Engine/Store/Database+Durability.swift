@@ -7,18 +7,20 @@ extension Database {
     /// Records that an inode's bytes may not be on the disk.
     ///
     /// - Parameter isChanged: Whether a program changes them, instead of the remote supplying them.
-    /// - Returns: Whether they were until now. If so, this record must survive a power failure
-    ///   before any byte changes, or torn bytes would be taken for safe ones.
+    /// - Returns: Whether a power failure may find them recorded as safe. If so, this record must
+    ///   survive one before any byte changes, or torn bytes would be taken for safe ones.
     @discardableResult
     func markUnsafe(_ inode: InodeNumber, isChanged: Bool) throws -> Bool {
         let state: Int? = try value("SELECT state FROM unsynced WHERE inode = ?", [inode])
-        if state == 0, !isChanged { return false }
+        // The record of a failure of the disk may itself not be on the disk yet.
+        let isRecorded = try (state == 0 || state == 1) && !isUnstored(inode)
+        if state == 0, !isChanged { return !isRecorded }
         try run(
             """
             INSERT INTO unsynced (inode, state, fsynced, changed) VALUES (?1, 0, 0, ?2)
             ON CONFLICT (inode) DO UPDATE SET state = 0, changed = max(changed, ?2)
             """, [inode, isChanged])
-        return state != 0 && state != 1
+        return !isRecorded
     }
 
     /// Records that a program called `fsync` on an inode: it is kept, whatever happens to it later.
