@@ -93,6 +93,16 @@ package final class PosixFile: DiskFile {
         }
     }
 
+    package func isHole(_ range: Range<UInt64>) throws(DiskError) -> Bool {
+        guard let start = Self.start(of: range.count, at: range.lowerBound) else { return true }
+        return try withDescriptor("look for holes in \"\(path)\"") {
+            (descriptor) throws(SystemError) in
+            let data = lseek(descriptor.rawValue, off_t(start), apus_seek_data)
+            // ENXIO: there is none up to the end.
+            return data < 0 ? errno == ENXIO : data >= start + Int64(range.count)
+        }
+    }
+
     package func setModified(_ time: Timestamp) throws(DiskError) {
         let times = [
             timespec(tv_sec: 0, tv_nsec: apus_utime_omit),

@@ -46,6 +46,17 @@ import Testing
         #expect(pages.count { $0 & 1 == 1 } <= (1 << 20) / Int(getpagesize()))
     }
 
+    @Test func `holes are told from zeros that take space`() throws {
+        let file = try PosixDisk(directory: directory.path).open(DiskPath("content/00/2a"))
+        #expect(try file.isHole(0..<65_536), "there is nothing at all")
+        try file.truncate(to: 4 << 20)
+        try file.write([UInt8](repeating: 0, count: 65_536), at: 1 << 20)
+        #expect(try file.isHole(0..<1 << 20))
+        #expect(try !file.isHole(0..<1 << 20 + 1))
+        #expect(try !file.isHole(1 << 20..<1 << 20 + 65_536))
+        #expect(try file.isHole(2 << 20..<4 << 20), "nothing follows")
+    }
+
     @Test func `a file that is open or mapped elsewhere is known`() throws {
         let file = try PosixDisk(directory: directory.path).open(DiskPath("content/00/2a"))
         try file.truncate(to: 4_096)

@@ -304,3 +304,138 @@ struct UnstoredTests {
         }
     }
 }
+
+/// Goal: bytes are safe although the disk has failed to store them and the process was killed before it
+/// could record that.
+///
+/// Method: the failure is reported once; neither the state nor a later synchronisation tells of it.
+@Suite("A disk that fails to store a file before a kill")
+struct UnstoredKillTests {
+    private static let old = [UInt8](repeating: 1, count: 8_192)
+    private static let new = [UInt8](repeating: 2, count: 4_096)
+
+    /// - Parameter body: Runs in the next process.
+    private static func run(
+        seed: UInt64, prepare: @escaping @Sendable (Scenario) async throws -> Void = { _ in },
+        _ body: @escaping @Sendable (Scenario, InodeNumber) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { it in
+            try await prepare(it)
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            if try await it.names(in: "").isEmpty { try await it.write("file", old) }
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            try await it.write(new, at: 4_096, of: inode)
+            // The synchronisation, and the record of its failure.
+            it.mount.setDiskFaults(DiskFaultPlan(.fails, after: 0, count: 2))
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            await it.mount.kill()
+            it.mount.setDiskFaults(DiskFaultPlan())
+            try it.mount.start()
+            #expect(try it.status().unstoredCount == 0, "the failure is recorded")
+            try await body(it, inode)
+        }
+    }
+
+    private static func cutPower(_ it: Scenario) async throws {
+        await it.mount.cutPower()
+        try it.mount.start()
+        #expect(try await it.read("file") == Array(old.prefix(4_096)) + new)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `is written again by the next process`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it, _ in
+            try await it.wait(.seconds(12))
+            try await Self.cutPower(it)
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `is written again by a program's fsync`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it, inode in
+            try await it.open(inode)
+            try it.engine.synchronize(inode)
+            it.engine.release(inode, access: .write)
+            try await Self.cutPower(it)
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `is written again by the end of the next process`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it, _ in
+            await it.mount.stop()
+            try await Self.cutPower(it)
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `is written again after a second kill`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it, _ in
+            await it.mount.kill()
+            try it.mount.start()
+            try await it.wait(.seconds(12))
+            try await Self.cutPower(it)
+        }
+    }
+
+    /// Method: two parts of a large file are written, but only the first one is synchronised.
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func `may be only partly here`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        let base = [UInt8](repeating: 7, count: 2 << 20)
+        try Scenario.run(seed: seed, settings: settings) {
+            try $0.otherClientWrites(Scenario.key("file"), base)
+        } _: { it in
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            try await it.write(Self.new, at: 4_096, of: inode)
+            try it.engine.synchronize(inode)
+            it.remote.setReachable(false)
+            try await it.write(Self.new, at: 1 << 20, of: inode)
+            it.mount.setDiskFaults(DiskFaultPlan(.fails, after: 0, count: 2))
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            await it.mount.kill()
+            it.mount.setDiskFaults(DiskFaultPlan())
+            try it.mount.start()
+            try await it.open(inode)
+            // What the database records of a synchronised file is kept.
+            try await it.write(Self.new, at: 1 << 20 + 8_192, of: inode)
+            await it.mount.cutPower()
+            it.remote.setReachable(true)
+            try it.mount.start()
+            #expect(try await it.rest())
+            let bytes = try #require(it.remoteBytes("file"))
+            #expect(bytes.count == base.count)
+            #expect(bytes[4_096..<8_192].elementsEqual(Self.new))
+            #expect(bytes[(1 << 20)..<1 << 20 + 4_096].elementsEqual(Self.new))
+        }
+    }
+
+    @Test func `makes a program's fsync fail if it cannot be written again`() throws {
+        try Self.run(seed: 1) { it, inode in
+            try await it.open(inode)
+            it.mount.disk.setFaults(DiskFaultPlan(.fails, after: 0, count: 1))
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            try it.engine.synchronize(inode)
+            it.engine.release(inode, access: .write)
+            try await Self.cutPower(it)
+        }
+    }
+
+    /// Method: three operations of others precede the status, the read, the write and the time.
+    @Test(arguments: 3...6)
+    func `counts as not stored if it cannot be written again`(operation: Int) throws {
+        try Self.run(seed: 1) { it, inode in
+            try it.engine.open(inode, access: .read, truncating: false)
+            defer { it.engine.release(inode, access: .read) }
+            it.mount.disk.setFaults(DiskFaultPlan(.fails, after: operation, count: 1))
+            try await it.wait(.seconds(12))
+            #expect(try it.status().unstoredCount == 1)
+        }
+    }
+}

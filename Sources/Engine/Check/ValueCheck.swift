@@ -12,7 +12,8 @@ struct ValueCheck: CheckStep {
         "inodes.generation": 0 ... .max, "uid": 0...owners, "gid": 0...owners, "links": 0...owners,
         "attempts": 0...owners, "writing": 0...1, "listed": 0...1, "has_metadata": 0...1,
         "made_here": 0...1, "gone": 0...1, "held": 0...1, "final": 0...1, "reported": 0...1,
-        "fsynced": 0...1,
+        "fsynced": 0...1, "unsynced.failed": 0...1, "unsynced.changed": 0...1,
+        "unsynced.suspect": 0...1,
     ]
     private static let owners = Int64(UInt32.max)
 
@@ -72,7 +73,8 @@ struct ValueCheck: CheckStep {
             let isOurs = try database.inode(inode).map { try context.isChanged($0) } ?? false
             try database.run(
                 """
-                UPDATE unsynced SET state = 0, fsynced = ?, replaced = NULL, changed = 1
+                UPDATE unsynced SET state = 0, fsynced = ?, replaced = NULL, failed = (failed = 1),
+                    changed = 1, suspect = 1
                 WHERE inode = ?
                 """, [isOurs, inode])
             try context.tell(

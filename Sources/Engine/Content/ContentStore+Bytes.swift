@@ -188,6 +188,7 @@ extension ContentStore {
 
     func synchronize(_ inode: InodeNumber) throws(Blocked) {
         if let file = files.existing(inode) {
+            try durability.rewrite(file)
             let (content, changeCount) = file.state.withLock { state in
                 // The next write marks the file unsafe again.
                 state.isMarkedUnsafe = false
@@ -339,6 +340,7 @@ extension ContentStore {
             return (try database.isFsynced(inode), isSafe, try database.isUnstored(inode))
         }
         guard isFsynced || isSafe else { return false }
+        try durability.suspects.rewrite(inode, state)
         if isUnstored {
             // It can still be completed and uploaded, but holes must not pass for synchronised bytes.
             try store.write { try $0.forgetFsynced(inode) }

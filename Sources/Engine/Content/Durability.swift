@@ -8,6 +8,7 @@ struct Durability: Sendable {
     let store: Store
     let disk: any Disk
     let logger: Logger
+    let suspects: SuspectContent
     /// Evicted inodes whose eviction may not survive a power cut yet.
     private let evictionsUnsynced = Locked<Set<InodeNumber>>([])
     /// Files that were written and are not synchronised yet, open from before the first write on: a
@@ -22,6 +23,7 @@ struct Durability: Sendable {
         self.store = store
         self.disk = disk
         self.logger = logger
+        suspects = SuspectContent(store: store)
     }
 
     /// Synchronises the remaining files at shutdown, after the last write.
@@ -29,10 +31,11 @@ struct Durability: Sendable {
         do throws(Blocked) {
             try recordFailures()
             let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
-            if inodes.count > Self.singleFilesMax { return try keepSafe() }
-            let failed = try unsynchronized(of: inodes, isAllStored: false)
-            let stored = inodes.filter { !failed.contains($0) }
-            if !stored.isEmpty {
+            if inodes.count > Self.singleFilesMax {
+                try keepSafe()
+            } else {
+                let failed = try unsynchronized(of: inodes, isAllStored: false)
+                let stored = inodes.filter { !failed.contains($0) }
                 try store.write { database in
                     for inode in stored { try database.markSafe(inode) }
                 }
@@ -203,6 +206,12 @@ struct Durability: Sendable {
     }
 
     // MARK: Failures
+
+    /// Writes a file again if it is suspect.
+    func rewrite(_ file: OpenFile) throws(Blocked) {
+        guard try suspects.rewrite(file) else { return }
+        keepOpen(file.inode, file.state.withLock(\.file))
+    }
 
     /// Synchronises a file for a program, or before the database records more of it.
     ///

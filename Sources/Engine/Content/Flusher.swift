@@ -12,16 +12,40 @@ struct Flusher: Sendable {
     let reaper: Reaper
 
     /// Makes a pass every few seconds, until cancelled.
-    func run() async {
+    ///
+    /// - Parameter rewriteSome: See ``SuspectRewriter/rewriteSome()``. Called before each pass, which
+    ///   synchronises these files then, until there are no more of them.
+    func run(rewriteSome: () throws(Blocked) -> Bool) async {
+        var hasSuspects = true
         while !Task.isCancelled {
-            do throws(Blocked) {
-                try durability.keepSafe()
-                try durability.keepEvictionsSafe()
-                if try reaper.reapWaiting() { try durability.forgetRemoved() }
-            } catch {
-                logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
+            var isRewriting = false
+            if hasSuspects {
+                attempt { () throws(Blocked) in
+                    hasSuspects = try rewriteSome()
+                    isRewriting = hasSuspects
+                }
             }
-            try? await clock.sleep(until: clock.uptime + .seconds(5))
+            let isComplete = attempt(makePass)
+            let pause: Duration = isRewriting && isComplete ? .zero : .seconds(5)
+            try? await clock.sleep(until: clock.uptime + pause)
+        }
+    }
+
+    private func makePass() throws(Blocked) {
+        try durability.keepSafe()
+        try durability.keepEvictionsSafe()
+        if try reaper.reapWaiting() { try durability.forgetRemoved() }
+    }
+
+    /// - Returns: Whether it succeeded.
+    @discardableResult
+    private func attempt(_ work: () throws(Blocked) -> Void) -> Bool {
+        do throws(Blocked) {
+            try work()
+            return true
+        } catch {
+            logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
+            return false
         }
     }
 
@@ -38,7 +62,10 @@ struct Flusher: Sendable {
 
     /// Makes the last pass of a mount, after the last write. Content that the remote has too is not
     /// worth waiting for a busy disk.
-    func finish() {
+    ///
+    /// - Parameter rewriteSuspects: See ``SuspectRewriter/finish()``.
+    func finish(rewriteSuspects: () throws(Blocked) -> Void) {
+        attempt(rewriteSuspects)
         durability.keepPendingSafe()
         do throws(Blocked) {
             try reaper.reapWaiting()

@@ -70,6 +70,19 @@ final class OpenFile: Sendable {
             present.gaps(in: range).lazy.compactMap { inFlight.firstGap(in: $0) }.first
         }
 
+        /// Returns the first local bytes from an offset on.
+        func firstPresent(from offset: UInt64, maxBytes: UInt64) -> Range<UInt64>? {
+            var start = offset
+            while start < size {
+                guard let gap = present.firstGap(in: start..<size), gap.lowerBound == start else {
+                    let end = present.firstGap(in: start..<size)?.lowerBound ?? size
+                    return start..<min(end, start + maxBytes)
+                }
+                start = gap.upperBound
+            }
+            return nil
+        }
+
         /// Whether missing bytes are being fetched.
         var isFetching: Bool { (ahead.isQueued || !inFlight.isEmpty) && !isWhole }
 

@@ -20,6 +20,8 @@ struct Recovery: Sendable {
         try trash.recover()
         let isAfterPowerCut = try recoverFromPowerCut()
         try recoverWrites(isAfterPowerCut: isAfterPowerCut)
+        // After a power cut there are no others: memory has only bytes of the disk.
+        if !isAfterPowerCut { try store.write { try $0.suspectUnsafe() } }
         try removeClones()
         // An eviction right before a kill may not be on the disk: if new bytes began to arrive before
         // it is, a power cut would bring back the record of whole ones.

@@ -111,7 +111,9 @@ package final class Engine: Sendable {
                     await local.evictor.run()
                 }
                 group.addTask(on: pools.upkeep) { [local] in
-                    await local.space.unneeded.flusher.run()
+                    await local.space.unneeded.flusher.run { () throws(Blocked) in
+                        try local.rewriter.rewriteSome()
+                    }
                 }
                 group.addTask(on: pools.upkeep) { [local] in
                     await local.space.unneeded.evicted.run()
@@ -131,7 +133,9 @@ package final class Engine: Sendable {
         await remote.gate.departure.end()
         // A restart of the machine before the next mount must not lose changes that only this state
         // has.
-        local.space.unneeded.flusher.finish()
+        local.space.unneeded.flusher.finish { () throws(Blocked) in
+            try local.rewriter.finish()
+        }
         local.space.unneeded.evicted.finish(until: clock.uptime + configuration.shutdownGrace)
     }
 

@@ -14,6 +14,7 @@ struct LocalParts: Sendable {
     let space: Space
     let evictor: Evictor
     let content: ContentStore
+    let rewriter: SuspectRewriter
     let sweep: ContentSweep
     let tree: Tree
 
@@ -60,6 +61,8 @@ struct LocalParts: Sendable {
                 logger: logger),
             space: space, durability: durability, reaper: reaper, agenda: agenda,
             readAhead: readAhead)
+        rewriter = SuspectRewriter(
+            store: store, clock: clock, logger: logger, content: content)
         sweep = ContentSweep(
             store: store, disk: disk, logger: logger, files: files, space: space,
             leftovers: leftovers)

@@ -72,17 +72,17 @@ extension Database {
             SELECT unsynced.inode FROM unsynced
             JOIN pending ON pending.inode = unsynced.inode
             JOIN inodes ON inodes.id = unsynced.inode
-            WHERE state < 2 AND failed = 0 AND presence > 0 AND links > 0 AND writing = 0 LIMIT ?
+            WHERE state < 2 AND failed = 0 AND suspect = 0
+                AND presence > 0 AND links > 0 AND writing = 0
+            LIMIT ?
             """, [limit])
     }
 
-    /// Records that an inode's bytes are on the disk.
+    /// Records that an inode's bytes are on the disk, unless it has failed to store them, or may have.
     func markSafe(_ inode: InodeNumber) throws {
-        try run(
-            "DELETE FROM unsynced WHERE inode = ? AND fsynced = 0 AND failed = 0", [inode])
-        try run(
-            "UPDATE unsynced SET state = 2, replaced = NULL WHERE inode = ? AND failed = 0", [inode]
-        )
+        let isThisOne = "inode = ? AND failed = 0 AND suspect = 0"
+        try run("DELETE FROM unsynced WHERE \(isThisOne) AND fsynced = 0", [inode])
+        try run("UPDATE unsynced SET state = 2, replaced = NULL WHERE \(isThisOne)", [inode])
     }
 
     func hasUnsafe() throws -> Bool {
@@ -95,7 +95,8 @@ extension Database {
     }
 
     private static let isSynchronizable = """
-        state = 0 AND failed = 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND writing = 1)
+        state = 0 AND failed = 0 AND suspect = 0
+            AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND writing = 1)
         """
 
     /// Returns the first marked files after `inode` that have local bytes and a name, or may get one
@@ -104,12 +105,16 @@ extension Database {
         try values(
             """
             SELECT inode FROM unsynced AS marked JOIN inodes ON inodes.id = inode
-            WHERE inode > ? AND state = 1 AND presence > 0 AND (links > 0
-                OR EXISTS (SELECT 1 FROM unsynced WHERE replaced = marked.inode)
-                OR EXISTS (SELECT 1 FROM discarded WHERE inode = marked.inode))
+            WHERE inode > ? AND state = 1 AND \(Self.isWorthSynchronizing)
             ORDER BY inode LIMIT ?
             """, [inode, limit])
     }
+
+    private static let isWorthSynchronizing = """
+        presence > 0 AND (links > 0
+            OR EXISTS (SELECT 1 FROM unsynced WHERE replaced = marked.inode)
+            OR EXISTS (SELECT 1 FROM discarded WHERE inode = marked.inode))
+        """
 
     /// Records as safe the marked inodes that were not changed since.
     func endSynchronizing() throws {
@@ -129,7 +134,7 @@ extension Database {
         try run(
             """
             INSERT INTO unsynced (inode, state, fsynced, failed) VALUES (?, 0, 0, 1)
-            ON CONFLICT (inode) DO UPDATE SET state = 0, failed = 1
+            ON CONFLICT (inode) DO UPDATE SET state = 0, failed = 1, suspect = 0
             """, [inode])
     }
 
@@ -178,12 +183,53 @@ extension Database {
 
     /// Forgets a failure, as the file was emptied.
     func forgetUnstored(_ inode: InodeNumber) throws {
-        try run("UPDATE unsynced SET failed = 0 WHERE inode = ?", [inode])
+        try run("UPDATE unsynced SET failed = 0, suspect = 0 WHERE inode = ?", [inode])
     }
 
     /// Forgets all failures, as the machine was restarted: memory has only bytes of the disk.
     func forgetUnstored() throws {
         try run("UPDATE unsynced SET failed = 0 WHERE failed = 1")
+        try endSuspicions()
+    }
+
+    // MARK: Suspect bytes
+
+    /// Marks all bytes that may not be on the disk as suspect, see ``SuspectContent``: they are not
+    /// synchronised until they have been written again.
+    func suspectUnsafe() throws {
+        try run("UPDATE unsynced SET state = 0, suspect = 1 WHERE state < 2 AND failed = 0")
+    }
+
+    func isSuspect(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("unsynced WHERE inode = ? AND suspect = 1", [inode])
+    }
+
+    /// Returns the first suspect files that have local bytes worth keeping, ascending.
+    ///
+    /// - Parameter isPending: Whether only those count that the remote lacks.
+    func suspects(isPending: Bool = false, limit: Int) throws -> [InodeNumber] {
+        try values(
+            """
+            SELECT inode FROM unsynced AS marked INDEXED BY unsynced_suspect
+            JOIN inodes ON inodes.id = inode
+            WHERE suspect = 1 AND \(Self.isWorthSynchronizing)
+                \(isPending ? "AND inode IN (SELECT inode FROM pending)" : "")
+            ORDER BY inode LIMIT ?
+            """, [limit])
+    }
+
+    /// Records that the bytes of a suspect inode have been written again.
+    func endSuspicion(of inode: InodeNumber) throws {
+        try run("UPDATE unsynced SET suspect = 0 WHERE inode = ?", [inode])
+    }
+
+    func endSuspicions() throws {
+        try run("UPDATE unsynced SET suspect = 0 WHERE suspect = 1")
+    }
+
+    /// Records that the disk could not store a file, unless its bytes are others by now.
+    func markSuspectUnstored(_ inode: InodeNumber) throws {
+        try run("UPDATE unsynced SET failed = 1 WHERE inode = ? AND suspect = 1", [inode])
     }
 
     // MARK: Replaced files

@@ -20,6 +20,7 @@ enum Schema {
         migrator.registerMigration("excluded") { try $0.execute(sql: excluded) }
         migrator.registerMigration("eviction_order") { try $0.execute(sql: evictionOrder) }
         migrator.registerMigration("held_listings") { try $0.execute(sql: heldListings) }
+        migrator.registerMigration("suspect_unsynced") { try $0.execute(sql: suspectUnsynced) }
         return migrator
     }()
 
@@ -332,6 +333,13 @@ enum Schema {
     private static let changedUnsynced = """
         -- Whether a program may have changed the bytes, not only the remote supplied them.
         ALTER TABLE unsynced ADD COLUMN changed INTEGER NOT NULL DEFAULT 1 CHECK (changed IN (0, 1));
+        """
+
+    private static let suspectUnsynced = """
+        -- Whether a killed process may have been told that the disk has failed to store the bytes: they
+        -- have to be written again before they can be synchronised.
+        ALTER TABLE unsynced ADD COLUMN suspect INTEGER NOT NULL DEFAULT 0 CHECK (suspect IN (0, 1));
+        CREATE INDEX unsynced_suspect ON unsynced (inode) WHERE suspect = 1;
         """
 
     private static let namesakes = """

@@ -100,6 +100,11 @@ package protocol DiskFile: AnyObject, Sendable {
 
     func status() throws(DiskError) -> DiskFileStatus
 
+    /// Whether a range has no space on the disk, so that its bytes are zeros there. Linux: `SEEK_DATA`.
+    ///
+    /// - Returns: false also if the file system cannot tell.
+    func isHole(_ range: Range<UInt64>) throws(DiskError) -> Bool
+
     /// Sets the modification time. POSIX: `futimens`.
     func setModified(_ time: Timestamp) throws(DiskError)
 
@@ -130,6 +135,8 @@ extension DiskFile {
     package func expectHoles(_ hasHoles: Bool) {}
 
     package func isOpenElsewhere() -> Bool? { nil }
+
+    package func isHole(_ range: Range<UInt64>) throws(DiskError) -> Bool { false }
 }
 
 /// A file descriptor that stays open during the lifetime of this object.

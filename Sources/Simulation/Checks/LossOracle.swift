@@ -100,9 +100,6 @@ struct LossOracle {
         for inode in inodes { files[inode]?.isSynchronised = false }
     }
 
-    /// Allows bytes that no file ever held.
-    mutating func allow(_ bytes: [UInt8]) { moments.insert(ContentMark(bytes)) }
-
     /// Whether a power cut leaves a file's bytes as they are or as on the remote.
     func isDurable(_ inode: InodeNumber) -> Bool {
         guard let file = files[inode] else { return true }

@@ -9,8 +9,8 @@ struct StorageCheck {
     private let mount: SimulatedMount
     /// The failed syncs of each file at its last successful `fsync`.
     private var failuresBefore: [InodeNumber: Int] = [:]
-    /// Files whose failure died with the process that was about to record it.
-    private(set) var unrecorded: Set<InodeNumber> = []
+    /// Files whose failure died with the process that was about to record it. They are written again.
+    private var unrecorded: Set<InodeNumber> = []
 
     init(_ mount: SimulatedMount) {
         self.mount = mount
@@ -18,7 +18,6 @@ struct StorageCheck {
 
     /// Checks a successful `fsync` of a program.
     mutating func noteSynchronized(_ inode: InodeNumber) throws(ProgramFailure) {
-        guard !unrecorded.contains(inode) else { return }
         let path = StateFiles.content(of: inode)
         if mount.disk.hasLostBytes(path), try item(inode)?.state == .dirty {
             throw ProgramFailure("I1: fsync of inode \(inode) succeeds, whose bytes the disk lost")

@@ -238,7 +238,6 @@ struct LossJudge: Judge {
     /// Checks after a power cut that all synced names and bytes are present (I1), and that no file
     /// holds bytes that none ever held.
     mutating func checkRestart(wasPowerCut: Bool, _ faultPlan: FaultPlan) async throws {
-        let unrecorded = storage.unrecorded
         storage.noteRestart(wasPowerCut: wasPowerCut, oracle.files.keys.sorted())
         guard wasPowerCut else { return }
         hadPowerCuts = true
@@ -266,7 +265,6 @@ struct LossJudge: Judge {
                 }
             }
         }
-        for inode in unrecorded { found[inode].map { oracle.allow($0) } }
         for (inode, files) in replaced {
             guard let bytes = found[inode] else { continue }
             try oracle.checkReplaced(inode, bytes, files: files)
