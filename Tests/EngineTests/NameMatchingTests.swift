@@ -115,6 +115,8 @@ struct NameMatchingTests {
         #expect(try store.matchNames(.caseless).isEmpty)
         #expect(try store.matchNames(.exact).isEmpty)
         #expect(try Self.rows(store) == 0)
+        try store.write { _ = try Self.add(try #require(FileName("third")), to: $0) }
+        #expect(try Self.rows(store) == 0)
     }
 
     @Test func `found out once are known to the next process`() throws {
@@ -127,7 +129,8 @@ struct NameMatchingTests {
             #expect(try store.knownNames() == nil)
             _ = try store.matchNames(.exact)
             #expect(try store.knownNames() == nil)
-            _ = try store.matchNames(.caseless, found: .caseless)
+            _ = try store.matchNames(.caseless)
+            try store.keep(.caseless)
             store.close()
         }
         for _ in 0..<2 {

@@ -60,32 +60,32 @@ final class MountedEngine: MountService {
                 transfers = DaemonTransfers(
                     transport: HTTPTransport(Self.transport(options, source: source)))
                 try transfers.limit(to: options.bandwidth, keptIn: store)
-                var world = ProviderEnvironment(
-                    clock: clock, transport: transfers.transport,
-                    logger: LogLevels.Module.provider.logger)
-                world.notifications = notifications
-                world.checkInterval = options.refresh
+                var world = Self.environment(options, clock, transfers, notifications)
                 world.waitsFor = waitsFor
                 world.atEnd = { hooks.add($0) }
-                let opened = try await SourceOpening(source, world, store: store).open()
+                let opening = try SourceOpening(source, world, store: store)
                 let disk = try PosixDisk(directory: options.stateDirectory)
-                notes = try opened.notes + Self.spaceNote(options.keepFree, on: disk.space())
                 cacheBytesMax =
                     try options.cacheBytesMax
                     ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
                 var configuration = Self.configuration(options, source: source)
                 configuration.cacheBytesMax = cacheBytesMax
                 configuration.keepFreeBytes = try options.keepFree.bytes(of: disk.space())
-                opened.complete(&configuration)
                 let started = try DaemonPools()
                 (self.pools, pools) = (started, started)
-                engine = try Engine(
-                    configuration: configuration, store: store, disk: disk, clock: clock,
-                    provider: transfers.wrapping(opened.provider, of: source, clock: clock),
-                    pools: started.forEngine, logger: LogLevels.Module.engine.logger,
-                    random: { UInt64.random(in: .min ... .max) })
+                let makeEngine: @Sendable (any Provider) throws -> Engine = {
+                    [configuration, store, transfers] provider in
+                    try Engine(
+                        configuration: configuration, store: store, disk: disk, clock: clock,
+                        provider: transfers.wrapping(provider, of: source, clock: clock),
+                        pools: started.forEngine, logger: LogLevels.Module.engine.logger,
+                        random: { UInt64.random(in: .min ... .max) })
+                }
+                let (engine, opened) = try await opening.open(makeEngine)
+                self.engine = engine
+                notes = try opened.notes + Self.spaceNote(options.keepFree, on: disk.space())
                 // Only now it is certain that the state belongs to this source.
-                try store.keep(opened.known)
+                try opened.keep(in: store)
             } catch {
                 await Self.end(pools, store)
                 throw error
@@ -96,6 +96,18 @@ final class MountedEngine: MountService {
         session = FuseSession(
             engine: engine, options: Self.mountOptions(options), executor: pools.requests,
             syncExecutor: pools.syncs, logger: LogLevels.Module.mount.logger)
+    }
+
+    private static func environment(
+        _ options: MountOptions, _ clock: SystemClock, _ transfers: DaemonTransfers,
+        _ notifications: NotificationInbox?
+    ) -> ProviderEnvironment {
+        var environment = ProviderEnvironment(
+            clock: clock, transport: transfers.transport,
+            logger: LogLevels.Module.provider.logger)
+        environment.notifications = notifications
+        environment.checkInterval = options.refresh
+        return environment
     }
 
     private static func store(

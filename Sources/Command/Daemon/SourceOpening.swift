@@ -19,20 +19,19 @@ struct SourceOpening: Sendable {
 
     /// A source that is open, or opened in the background.
     struct Opened {
-        let provider: any Provider
+        fileprivate let provider: any Provider
         /// false if the mount has waited in vain: programs are not to wait for the remote as well.
-        let hasAnswered: Bool
+        fileprivate let hasAnswered: Bool
         /// Sentences for the user.
         let notes: [String]
         /// See `ProviderEnvironment.foundNames`.
-        let foundNames: NameMatching?
-        /// For later mounts.
-        let known: KnownRemote
+        fileprivate let foundNames: NameMatching?
+        fileprivate let known: KnownRemote
 
-        /// Adds the findings that the engine needs.
-        func complete(_ configuration: inout EngineConfiguration) {
-            configuration.foundNames = foundNames
-            if !hasAnswered { configuration.firstLooksMax = .zero }
+        /// Keeps the store's capabilities for later mounts.
+        func keep(in store: Store) throws(EngineError) {
+            if let foundNames { try store.keep(foundNames) }
+            try store.keep(known)
         }
     }
 
@@ -69,8 +68,37 @@ struct SourceOpening: Sendable {
         self.environment = environment
     }
 
-    func open() async throws -> Opened {
-        let (provider, hasAnswered) = try await provider()
+    /// Opens the source, and makes the engine: meanwhile, if an earlier mount has found out the store's
+    /// capabilities, as it repairs its state then; otherwise once the store has answered.
+    ///
+    /// - Parameter make: May be called again if the store has other capabilities by now.
+    /// - Throws: `SourceError` if the source cannot be opened, unless it was before and the store is only
+    ///   out of reach. Errors of the state's database, and of `make`.
+    func open(
+        _ make: @escaping @Sendable (any Provider) throws -> Engine
+    ) async throws -> (Engine, Opened) {
+        let connecting = try connecting()
+        async let early = connecting == nil ? nil : onOwnThread { try connecting.map(make) }
+        let opened = try await open(connecting)
+        guard let engine = try await early,
+            (opened.provider as? ConnectingProvider) === connecting
+        else { return (try make(opened.provider), opened) }
+        if !opened.hasAnswered { engine.refreshes.skipFirstLooks() }
+        return (engine, opened)
+    }
+
+    /// Returns a provider that connects at its first use; nil if the store's capabilities are not known.
+    private func connecting() throws(EngineError) -> ConnectingProvider? {
+        guard let known = try store.knownRemote(), let traits = source.traits(asIn: known) else {
+            return nil
+        }
+        return ConnectingProvider(traits: traits) { [self] () async throws(SourceError) in
+            try await connect(asIn: known)
+        }
+    }
+
+    private func open(_ connecting: ConnectingProvider?) async throws -> Opened {
+        let (provider, hasAnswered) = try await provider(connecting)
         return Opened(
             provider: provider, hasAnswered: hasAnswered,
             notes: findings.notes.withLock { $0 },
@@ -84,17 +112,14 @@ struct SourceOpening: Sendable {
     }
 
     /// - Returns: Also whether the store has answered by now.
-    /// - Throws: `SourceError` if the source cannot be opened, unless it was before and the store is only
-    ///   out of reach. Errors of the state's database.
-    private func provider() async throws -> (any Provider, hasAnswered: Bool) {
-        guard let known = try store.knownRemote(), let traits = source.traits(asIn: known) else {
+    private func provider(
+        _ connecting: ConnectingProvider?
+    ) async throws -> (any Provider, hasAnswered: Bool) {
+        guard let connecting, let known = try store.knownRemote() else {
             return (try await opened(), true)
         }
-        let provider = ConnectingProvider(traits: traits) { [self] () async throws(SourceError) in
-            try await connect(asIn: known)
-        }
-        switch await outcome(of: provider) {
-        case .success: return (provider, true)
+        switch await outcome(of: connecting) {
+        case .success: return (connecting, true)
         case nil: environment.note("the remote has not answered yet; \(Self.meanwhile)")
         case .failure(let error) where error.isPassing:
             environment.note("\(error.description); \(Self.meanwhile)")
@@ -105,7 +130,7 @@ struct SourceOpening: Sendable {
             }
             throw error
         }
-        return (provider, false)
+        return (connecting, false)
     }
 
     private static let meanwhile = """

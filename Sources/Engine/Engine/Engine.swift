@@ -51,8 +51,7 @@ package final class Engine: Sendable {
             random: random, content: local.content, trash: local.trash,
             lostAndFound: local.lostAndFound)
         do {
-            let doubled = try store.matchNames(
-                provider.traits.names, found: configuration.foundNames)
+            let doubled = try store.matchNames(provider.traits.names)
             try store.resumeHistory(at: clock.wallTime, random())
             try recovery.run()
             try local.agenda.recover()

@@ -21,6 +21,11 @@ package struct RefreshRequests: Sendable {
         try remote.lister.requireFirstLook(at: directory)
     }
 
+    /// Lets the first listings not wait, as the remote has not answered. Called before ``Engine/run()``.
+    package func skipFirstLooks() {
+        remote.lister.firstLooks.withLock { $0.skip() }
+    }
+
     /// Asks a remote that is lost, or has refused the credentials, whether it answers or accepts them by now.
     package func probe() async {
         await remote.gate.probeRefusedCredentials()

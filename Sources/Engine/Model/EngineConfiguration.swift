@@ -76,8 +76,6 @@ package struct EngineConfiguration: Sendable {
     package var mergedEntriesMax = 500
     /// Time allowed at shutdown for requests in progress that cannot be cancelled.
     package var shutdownGrace: Duration = .seconds(10)
-    /// The names that the remote takes for one, if they were just found out; kept for the next start.
-    package var foundNames: NameMatching?
     /// The owner of remote objects.
     package var owner: Caller
     /// The permission bits of objects on a remote that does not keep any.

@@ -34,6 +34,9 @@ struct FirstLooks {
         return budget > .zero ? min(waitMax, budget) : nil
     }
 
+    /// Lets the next looks not wait.
+    mutating func skip() { budget = .zero }
+
     /// Records the end of a wait.
     mutating func noteWait(for directory: InodeNumber, of duration: Duration) {
         budget -= duration

@@ -67,6 +67,7 @@ extension Database {
     ///   names for one: all but one of each name.
     func setNameMatching(_ matching: NameMatching) throws -> [InodeNumber] {
         guard matching.isFolding else {
+            for table in FoldedTable.all { try execute(sql: table.removingTriggers) }
             // With rows of another kind of matching, inodes would be compared that differ.
             if try hasRow("folded_names") { try run("DELETE FROM folded_names") }
             return []
@@ -144,6 +145,11 @@ private struct FoldedTable {
             \(addition);
         END;
         """
+    }
+
+    var removingTriggers: String {
+        ["added", "removed", "changed"]
+            .map { "DROP TRIGGER IF EXISTS temp.folded_\(name)_\($0);" }.joined()
     }
 
     /// Names that wait for another one are planned again once that is free.

@@ -160,22 +160,26 @@ package final class Store: Sendable {
 
     /// Makes the index of names follow a kind of matching. Called before the first use of names.
     ///
-    /// - Parameter found: Kept for the next start, see ``knownNames()``.
     /// - Returns: See ``Database/setNameMatching(_:)``.
-    func matchNames(
-        _ matching: NameMatching, found: NameMatching? = nil
-    ) throws(Blocked) -> [InodeNumber] {
+    func matchNames(_ matching: NameMatching) throws(Blocked) -> [InodeNumber] {
         names.withLock { $0 = matching }
-        return try write { database in
-            if let found, try database.knownNames() != found { try database.setKnownNames(found) }
-            return try database.setNameMatching(matching)
-        }
+        return try write { try $0.setNameMatching(matching) }
     }
 
     /// Returns the names that the remote takes for one, as an earlier mount has found out; nil if none did.
     package func knownNames() throws(EngineError) -> NameMatching? {
         do throws(Blocked) {
             return try read { try $0.knownNames() }
+        } catch {
+            throw error.failure
+        }
+    }
+
+    /// Keeps the names that the remote takes for one, which were just found out, for later mounts.
+    package func keep(_ names: NameMatching) throws(EngineError) {
+        if try knownNames() == names { return }
+        do throws(Blocked) {
+            try write { try $0.setKnownNames(names) }
         } catch {
             throw error.failure
         }
