@@ -31,11 +31,10 @@ struct Durability: Sendable {
         do throws(Blocked) {
             try recordFailures()
             let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
-            if inodes.count > Self.singleFilesMax {
-                try keepSafe()
-            } else {
-                let failed = try unsynchronized(of: inodes, isAllStored: false)
-                let stored = inodes.filter { !failed.contains($0) }
+            if inodes.count > Self.singleFilesMax { return try keepSafe() }
+            let failed = try unsynchronized(of: inodes, isAllStored: false)
+            let stored = inodes.filter { !failed.contains($0) }
+            if !stored.isEmpty {
                 try store.write { database in
                     for inode in stored { try database.markSafe(inode) }
                 }
