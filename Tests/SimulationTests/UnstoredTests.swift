@@ -438,4 +438,35 @@ struct UnstoredKillTests {
             #expect(try it.status().unstoredCount == 1)
         }
     }
+
+    /// Goal: changes of a file that had no bytes here at the kill are synchronised as any others.
+    @Test(arguments: 1...40)
+    func `does not keep later changes from being synchronised`(step: Int) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        let base = [UInt8](repeating: 7, count: 2 << 20)
+        try Scenario.run(settings: settings) {
+            try $0.otherClientWrites(Scenario.key("file"), base)
+        } _: { it in
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            it.mount.life.dieBeforeStep(step)
+            // It may die before that.
+            try? await it.write(Self.new, at: 4_096, of: inode)
+            await it.mount.kill()
+            it.remote.setReachable(false)
+            try it.mount.start()
+            try await it.wait(.seconds(1))
+            try await it.open(inode)
+            try await it.write(Self.new, at: 65_536, of: inode)
+            it.engine.release(inode, access: .write)
+            try await it.wait(.seconds(12))
+            await it.mount.cutPower()
+            it.remote.setReachable(true)
+            try it.mount.start()
+            #expect(try await it.rest())
+            let bytes = try #require(it.remoteBytes("file"))
+            #expect(bytes[65_536..<65_536 + 4_096].elementsEqual(Self.new))
+        }
+    }
 }

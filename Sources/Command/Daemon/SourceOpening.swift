@@ -69,7 +69,8 @@ struct SourceOpening: Sendable {
     }
 
     /// Opens the source, and makes the engine: meanwhile, if an earlier mount has found out the store's
-    /// capabilities, as it repairs its state then; otherwise once the store has answered.
+    /// capabilities, as it repairs its state then; otherwise once the store has answered. Excludes names
+    /// only after both.
     ///
     /// - Parameter make: May be called again if the store has other capabilities by now.
     /// - Throws: `SourceError` if the source cannot be opened, unless it was before and the store is only
@@ -80,11 +81,12 @@ struct SourceOpening: Sendable {
         let connecting = try connecting()
         async let early = connecting == nil ? nil : onOwnThread { try connecting.map(make) }
         let opened = try await open(connecting)
-        guard let engine = try await early,
-            (opened.provider as? ConnectingProvider) === connecting
-        else { return (try make(opened.provider), opened) }
-        if !opened.hasAnswered { engine.refreshes.skipFirstLooks() }
-        return (engine, opened)
+        var engine = try await early
+        if (opened.provider as? ConnectingProvider) !== connecting { engine = nil }
+        let started = try engine ?? make(opened.provider)
+        try started.exclusionChange.apply()
+        if !opened.hasAnswered { started.refreshes.skipFirstLooks() }
+        return (started, opened)
     }
 
     /// Returns a provider that connects at its first use; nil if the store's capabilities are not known.

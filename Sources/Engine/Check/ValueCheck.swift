@@ -73,7 +73,7 @@ struct ValueCheck: CheckStep {
             let isOurs = try database.inode(inode).map { try context.isChanged($0) } ?? false
             try database.run(
                 """
-                UPDATE unsynced SET state = 0, fsynced = ?, replaced = NULL, failed = (failed = 1),
+                UPDATE unsynced SET state = 0, fsynced = ?, replaced = NULL, failed = (failed IS 1),
                     changed = 1, suspect = 1
                 WHERE inode = ?
                 """, [isOurs, inode])

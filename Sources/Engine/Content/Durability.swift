@@ -235,7 +235,9 @@ struct Durability: Sendable {
     /// Forgets that the disk has failed to store a file, as the file was emptied.
     func forgetFailure(of inode: InodeNumber) throws(Blocked) {
         _ = unrecorded.withLock { $0.remove(inode) }
-        guard try store.readBriefly({ try $0.isUnstored(inode) }) else { return }
+        guard try store.readBriefly({ try $0.isUnstored(inode) || $0.isSuspect(inode) }) else {
+            return
+        }
         try store.write { try $0.forgetUnstored(inode) }
     }
 

@@ -11,7 +11,7 @@ struct SuspectContent: Sendable {
     /// disk that was open for writing, is only synchronised: it would take minutes.
     static var fileBytesMax: UInt64 { 256 << 20 }
 
-    /// The bytes that are written again at once under a file's lock, while others may wait for it.
+    /// The bytes that are written again at once under a file's lock, for which others may wait.
     private static var pieceBytes: UInt64 { 1 << 20 }
 
     /// Writes a file again if it is suspect, piece by piece.
@@ -29,7 +29,8 @@ struct SuspectContent: Sendable {
         return true
     }
 
-    /// Writes a file again if it is suspect, under its lock.
+    /// Writes a file again if it is suspect, all of it under its lock: before the database records more of
+    /// a synchronised file that is only partly here.
     func rewrite(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
         guard try isSuspect(inode) else { return }
         var offset: UInt64? = 0

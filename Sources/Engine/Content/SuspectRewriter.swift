@@ -7,7 +7,7 @@ struct SuspectRewriter: Sendable {
     let logger: Logger
     let content: ContentStore
 
-    /// The maximum number of files at once: all are kept open until they are synchronised.
+    /// The maximum number of files at once: most are kept open until they are synchronised.
     private static var filesMax: Int { 200 }
     /// The time after which others are synchronised first.
     private static var timeMax: Duration { .seconds(1) }
@@ -16,25 +16,33 @@ struct SuspectRewriter: Sendable {
     ///
     /// - Returns: Whether there are more.
     func rewriteSome() throws(Blocked) -> Bool {
-        let end = clock.uptime + Self.timeMax
-        let inodes = try store.read { try $0.suspects(limit: Self.filesMax) }
-        for inode in inodes {
-            if Task.isCancelled || clock.uptime >= end { return true }
-            try rewrite(inode)
-        }
-        return inodes.count == Self.filesMax
+        try rewriteSome(until: clock.uptime + Self.timeMax, isPending: false)
     }
 
     /// Writes the suspect files again that the remote lacks, for a few seconds. The others are only
     /// synchronised: the machine is more likely to be restarted now than to have failed before.
     func finish() throws(Blocked) {
         let end = clock.uptime + content.configuration.shutdownGrace
-        while clock.uptime < end {
-            let inodes = try store.read { try $0.suspects(isPending: true, limit: 1) }
-            guard let inode = inodes.first else { break }
-            try rewrite(inode)
+        do throws(Blocked) {
+            while try rewriteSome(until: end, isPending: true), clock.uptime < end {}
+        } catch {
+            logger.warning("bytes not written again", metadata: ["reason": "\(error)"])
         }
         try store.write { try $0.endSuspicions() }
+    }
+
+    /// - Parameter isPending: Whether only files that the remote lacks are written again, even if the
+    ///   calling task is cancelled.
+    private func rewriteSome(until end: Duration, isPending: Bool) throws(Blocked) -> Bool {
+        let inodes = try store.read {
+            try $0.suspects(isPending: isPending, limit: Self.filesMax)
+        }
+        for (index, inode) in inodes.enumerated() {
+            // At least one, so that each call brings the end nearer.
+            if index > 0, clock.uptime >= end || !isPending && Task.isCancelled { return true }
+            try rewrite(inode)
+        }
+        return inodes.count == Self.filesMax
     }
 
     private func rewrite(_ inode: InodeNumber) throws(Blocked) {
@@ -45,12 +53,16 @@ struct SuspectRewriter: Sendable {
         } catch .failure(let error) {
             logger.warning(
                 "bytes not written again", metadata: ["inode": "\(inode)", "reason": "\(error)"])
-            let isLost = error.kind == .failed || error.kind == .damaged
             try store.write { database in
-                if isLost { try database.markSuspectUnstored(inode) }
+                if error.isOfDisk { try database.markSuspectUnstored(inode) }
                 // It may have room for no copy, as a full disk of a file system that copies on write.
                 try database.endSuspicion(of: inode)
             }
         }
     }
+}
+
+extension EngineError {
+    /// Whether the disk could not read or write, as opposed to the database.
+    fileprivate var isOfDisk: Bool { kind == .failed && cause is DiskError }
 }

@@ -57,10 +57,6 @@ package final class Engine: Sendable {
             try local.agenda.recover()
             try remote.deletions.recover()
             try forget(doubled)
-            try ExclusionChange(
-                exclusions: configuration.exclusions, store: store, clock: clock, logger: logger,
-                agenda: local.agenda
-            ).apply()
         } catch {
             throw error.failure
         }

@@ -1,18 +1,32 @@
 import GRDB
 import Logging
 
+extension Engine {
+    package var exclusionChange: ExclusionChange {
+        ExclusionChange(
+            exclusions: configuration.exclusions, store: store, clock: clock, logger: logger,
+            agenda: local.agenda)
+    }
+}
+
 /// Applies other patterns of `--exclude` than those of the last mount.
-struct ExclusionChange {
-    let exclusions: Exclusions
-    let store: Store
-    let clock: any Clock
-    let logger: Logger
-    let agenda: Agenda
+package struct ExclusionChange {
+    fileprivate let exclusions: Exclusions
+    fileprivate let store: Store
+    fileprivate let clock: any Clock
+    fileprivate let logger: Logger
+    fileprivate let agenda: Agenda
+
+    /// Compares the names with the patterns. Called before the engine is used, once it is certain that it
+    /// will be: a mount that fails for another reason excludes nothing.
+    package func apply() throws(EngineError) {
+        try completed { () throws(Blocked) in try applyPatterns() }
+    }
 
     /// Items that stayed here are planned again. What the remote has and a pattern excludes now is removed
     /// here, as if the remote had lost it, and stays there. What has changes is left alone until these are
     /// sent; the next mount removes it.
-    func apply() throws(Blocked) {
+    private func applyPatterns() throws(Blocked) {
         let patterns = exclusions.text
         guard try store.read({ try $0.appliedExclusions() }) != patterns else { return }
         // Before the items become pending that stayed here.

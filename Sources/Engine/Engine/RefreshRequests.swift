@@ -23,7 +23,7 @@ package struct RefreshRequests: Sendable {
 
     /// Lets the first listings not wait, as the remote has not answered. Called before ``Engine/run()``.
     package func skipFirstLooks() {
-        remote.lister.firstLooks.withLock { $0.skip() }
+        remote.lister.firstLooks.withLock { $0.skip(at: engine.clock.uptime) }
     }
 
     /// Asks a remote that is lost, or has refused the credentials, whether it answers or accepts them by now.

@@ -35,7 +35,7 @@ struct FirstLooks {
     }
 
     /// Lets the next looks not wait.
-    mutating func skip() { budget = .zero }
+    mutating func skip(at now: Duration) { (budget, refilled) = (.zero, now) }
 
     /// Records the end of a wait.
     mutating func noteWait(for directory: InodeNumber, of duration: Duration) {

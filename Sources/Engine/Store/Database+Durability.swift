@@ -197,7 +197,11 @@ extension Database {
     /// Marks all bytes that may not be on the disk as suspect, see ``SuspectContent``: they are not
     /// synchronised until they have been written again.
     func suspectUnsafe() throws {
-        try run("UPDATE unsynced SET state = 0, suspect = 1 WHERE state < 2 AND failed = 0")
+        try run(
+            """
+            UPDATE unsynced SET state = 0, suspect = 1 WHERE state < 2 AND failed = 0
+                AND EXISTS (SELECT 1 FROM inodes WHERE id = inode AND presence > 0)
+            """)
     }
 
     func isSuspect(_ inode: InodeNumber) throws -> Bool {
@@ -227,7 +231,7 @@ extension Database {
         try run("UPDATE unsynced SET suspect = 0 WHERE suspect = 1")
     }
 
-    /// Records that the disk could not store a file, unless its bytes are others by now.
+    /// Records that the disk could not store a file, unless it was emptied or its bytes were written again.
     func markSuspectUnstored(_ inode: InodeNumber) throws {
         try run("UPDATE unsynced SET failed = 1 WHERE inode = ? AND suspect = 1", [inode])
     }

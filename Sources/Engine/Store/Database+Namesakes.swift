@@ -68,6 +68,7 @@ extension Database {
     func setNameMatching(_ matching: NameMatching) throws -> [InodeNumber] {
         guard matching.isFolding else {
             for table in FoldedTable.all { try execute(sql: table.removingTriggers) }
+            try execute(sql: FoldedTable.removingWaking)
             // With rows of another kind of matching, inodes would be compared that differ.
             if try hasRow("folded_names") { try run("DELETE FROM folded_names") }
             return []
@@ -162,6 +163,8 @@ private struct FoldedTable {
                 AND side = \(Namesake.Side.local.rawValue) AND inode <> OLD.inode);
         END;
         """
+
+    static let removingWaking = "DROP TRIGGER IF EXISTS temp.folded_name_freed"
 
     var filling: String {
         """

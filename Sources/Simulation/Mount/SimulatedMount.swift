@@ -202,13 +202,15 @@ package final class SimulatedMount: Sendable {
         configuration.boot = "\(boots.withLock { $0 })"
         configuration.exclusions = exclusions
         let jitter = Mutex(random)
-        return try Engine(
+        let engine = try Engine(
             configuration: configuration,
             // Checkpoints are frequent, so that there are some in short runs too.
             store: try Store(
                 database, ballast: settings.ballast, log: databaseDisk, checkpointChanges: 40),
             disk: CrashingDisk(disk, life: life), clock: clock,
             provider: provider, logger: log.logger, random: { jitter.withLock { $0.next() } })
+        try engine.exclusionChange.apply()
+        return engine
     }
 
     /// Ends the process like `kill -9`, and returns when none of its work is left.
