@@ -155,6 +155,9 @@ struct ModelJudge: Judge {
     // MARK: The end
 
     mutating func finish(_ faultPlan: FaultPlan) async throws {
+        // If the last requests were lost, an outage is about to begin, in which reads fail at once.
+        FaultPlan().apply(to: mount.provider)
+        try await mount.clock.sleep(until: mount.clock.uptime + .seconds(10))
         guard try await mount.settle() else {
             let items = try mount.engine.status(below: .root, limit: 5).items
             throw ProgramFailure("changes stay pending: \(items)")
