@@ -469,4 +469,23 @@ struct UnstoredKillTests {
             #expect(bytes[65_536..<65_536 + 4_096].elementsEqual(Self.new))
         }
     }
+
+    /// Goal: the image of a disk, which was open for writing, is not written again for minutes.
+    ///
+    /// Method: zeros that are written again take space.
+    @Test(arguments: [1, UInt64(1) << 40])
+    func `is only synchronised above 256 MiB`(excess: UInt64) throws {
+        try Self.run(seed: 1) { it in
+            try await it.write("file", Self.old)
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            try await it.write([1], at: SuspectContent.fileBytesMax + excess - 1, of: inode)
+        } _: { it, inode in
+            #expect(try it.engine.store.read { try $0.isSuspect(inode) })
+            try await it.wait(.seconds(12))
+            #expect(try it.engine.store.read { try !$0.isSuspect(inode) })
+            #expect(SuspectContent.fileBytesMax == 256 << 20)
+            #expect(it.mount.disk.usedBytes < 1 << 20)
+        }
+    }
 }

@@ -74,10 +74,8 @@ final class OpenFile: Sendable {
         func firstPresent(from offset: UInt64, maxBytes: UInt64) -> Range<UInt64>? {
             var start = offset
             while start < size {
-                guard let gap = present.firstGap(in: start..<size), gap.lowerBound == start else {
-                    let end = present.firstGap(in: start..<size)?.lowerBound ?? size
-                    return start..<min(end, start + maxBytes)
-                }
+                let gap = present.firstGap(in: start..<size) ?? size..<size
+                if gap.lowerBound > start { return start..<min(gap.lowerBound, start + maxBytes) }
                 start = gap.upperBound
             }
             return nil
