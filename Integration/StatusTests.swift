@@ -108,6 +108,34 @@ extension MountedTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(2)))
+        func `says that all of a file that stays open is on the remote, with its attributes`()
+            throws
+        {
+            try MountedFolder.with { folder in
+                let file = try OpenFile(folder.local("open"), O_RDWR | O_CREAT)
+                try file.write([1, 2, 3])
+                try Files.setMode(0o600, of: folder.local("open"))
+                let sync = try Apus.run("sync", folder.point)
+                #expect(sync.status == 0, "\(sync)")
+                #expect(
+                    sync.output.contains(
+                        ": Every change is on the remote; 1 file is still open for writing"),
+                    "\(sync)")
+                #expect(try Files.read(folder.remote("open")) == [1, 2, 3])
+                #expect(try Files.status(folder.remote("open")).st_mode & 0o777 == 0o600)
+                let status = try Program.require(Apus.path, "status", folder.point)
+                #expect(
+                    status.contains(
+                        "  open  (open for writing, all of it so far is on the remote, for "),
+                    "\(status)")
+                try file.close()
+                #expect(
+                    try Program.require(Apus.path, "sync", folder.point)
+                        .contains("Everything is on the remote"))
+            }
+        }
+
         /// Goal: the text stays readable, however much there is; everything is there for `--all` and
         /// programs.
         @Test(.timeLimit(.minutes(2)))

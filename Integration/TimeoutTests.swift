@@ -75,6 +75,8 @@ extension MountedTests {
                 try eventually("each of its threads stands still") {
                     Program.standsStill(daemon)
                 }
+                // It takes as long as the others together.
+                let patient = try Apus.start(["unmount", folder.point, "--now"])
                 let status = try Apus.run("status", folder.point, "--timeout", "4s")
                 #expect(status.status == 1, "\(status)")
                 #expect(
@@ -94,6 +96,12 @@ extension MountedTests {
                     #expect(unmount.status == 1 && folder.isMounted, "\(unmount)")
                     #expect(unmount.errors.contains("it has not answered for 6 s; "), "\(unmount)")
                 }
+                let unmount = try patient.wait()
+                #expect(unmount.status == 1 && folder.isMounted, "\(unmount)")
+                #expect(
+                    unmount.errors.contains(
+                        "it has not answered for 30 s; end its process with `kill -9`"),
+                    "\(unmount)")
             }
         }
     }

@@ -123,6 +123,13 @@ struct RenderingTests {
             SyncProgress(held: 3, isDone: true).line
                 == "Every change is on the remote; 3 deletions there are held")
         #expect(
+            SyncProgress(pending: 2, bytesPending: 5, open: 2, isDone: true).line
+                == "Every change is on the remote; 2 files are still open for writing, and sent again when closed"
+        )
+        #expect(
+            SyncProgress(pending: 3, bytesPending: 5, unsent: 1, open: 2, isDone: true).line
+                == "3 changes (5 B) not yet on the remote, 1 could not be sent")
+        #expect(
             SyncProgress(pending: 3, bytesPending: 5, unsent: 2, isDone: true).line
                 == "3 changes (5 B) not yet on the remote, 2 could not be sent")
     }

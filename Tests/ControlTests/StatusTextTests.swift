@@ -70,12 +70,16 @@ struct StatusTextTests {
         #expect(
             report.text(now: later).hasSuffix(
                 "disk.img  (open for writing, to be uploaded in a pause or when closed)"))
+        report.items[0].isOpenAndSent = true
+        #expect(
+            report.text(now: later).hasSuffix(
+                "disk.img  (open for writing, all of it so far is on the remote)"))
         let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
-        #expect(json.contains(#""awaitsPause":true"#))
+        #expect(json.contains(#""awaitsPause":true"#) && json.contains(#""openAndSent":true"#))
         #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
-        report.items[0].awaitsPause = false
+        (report.items[0].awaitsPause, report.items[0].isOpenAndSent) = (false, false)
         let other = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
-        #expect(!other.contains("awaitsPause"))
+        #expect(!other.contains("awaitsPause") && !other.contains("openAndSent"))
     }
 
     @Test(

@@ -92,4 +92,44 @@ import Testing
             #expect(Self.count(it) == 2)
         }
     }
+
+    /// Its mode is sent without its bytes, although a program has it open.
+    @Test func `waits for its close only, once its bytes and attributes are on the remote`() throws
+    {
+        try Scenario.run { it in
+            try await it.write("log", [1, 2])
+            #expect(try await it.rest())
+            let inode = try await it.find("log")
+            try await it.open(inode)
+            try await it.write([3], at: 0, of: inode)
+            #expect(try !Self.isSent(inode, it))
+            try it.engine.hasten(below: .root)
+            try await it.wait(.seconds(5))
+            #expect(try Self.isSent(inode, it))
+            #expect(Self.count(it) == 2)
+
+            var change = AttributeChange()
+            change.mode = 0o600
+            _ = try it.engine.setAttributes(of: inode, to: change)
+            #expect(try !Self.isSent(inode, it))
+            try it.engine.hasten(below: .root)
+            try await it.wait(.seconds(5))
+            #expect(try Self.isSent(inode, it))
+            #expect(it.remote.attributes()[Scenario.key("log")]?.mode == 0o600)
+            #expect(try it.engine.item(inode).state == .dirty)
+
+            // Another client's change is applied after the close.
+            try it.remote.otherClientWrites(Scenario.key("log"), [9])
+            try await it.refresh()
+            try await it.wait(.seconds(5))
+            #expect(try Self.isSent(inode, it))
+        }
+    }
+
+    /// Returns whether nothing of a file, the only changed one, is left to be sent before its close.
+    private static func isSent(_ inode: InodeNumber, _ it: Scenario) throws -> Bool {
+        let isSettled = try it.engine.status(below: .root, limit: 1).pending.isSettled
+        #expect(try it.engine.item(inode).isOpenAndSent == isSettled)
+        return isSettled
+    }
 }

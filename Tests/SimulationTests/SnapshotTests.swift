@@ -99,6 +99,30 @@ import Testing
         }
     }
 
+    /// Goal: an upload that has ended all the same, without an answer, does not pass for another client's.
+    ///
+    /// Method: the truncation comes while the answer is on its way, or before.
+    @Test(arguments: 1...20)
+    func `a truncation during an upload whose answer is lost makes no conflict`(step: Int) throws {
+        var settings = Self.settings
+        settings.engine.snapshotCutBytesMax = 1_000
+        settings.provider.latency = .milliseconds(100)...(.milliseconds(100))
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("movie", [UInt8](repeating: 1, count: 5_000))
+            #expect(try await it.rest())
+            it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 1))
+            try await it.write("movie", [UInt8](repeating: 2, count: 5_000))
+            try await it.wait(.milliseconds(500 + 50 * step))
+            try await it.write("movie", [1, 2, 3])
+            try await it.wait(.milliseconds(500))
+            it.remote.setFaults(SimulatedProviderFaults())
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["movie"])
+            #expect(it.remoteBytes("movie")?.count == 3)
+        }
+    }
+
     @Test func `a full disk fails the upload, and not the write`() throws {
         var settings = Self.settings
         settings.diskBytes = UInt64(Self.first.count + Self.piece)

@@ -41,6 +41,8 @@ extension MountedEngine {
     ) async throws {
         var patience = PinPatience()
         let clock = SystemClock()
+        let begin = clock.uptime
+        let pace = StreamPace()
         var reported: PinProgress?
         while true {
             let count = engine.changeCount
@@ -49,10 +51,14 @@ extension MountedEngine {
             let cost = clock.uptime - start
             progress.isDone = progress.filesMissing == 0 || !waits
             patience.limit(&progress, at: clock.uptime)
-            if progress != reported { report(progress) }
-            reported = progress
-            if progress.isDone { return }
-            try await Task.sleep(for: max(Self.reportInterval, cost * Self.restFactor))
+            if progress.isDone { return report(progress) }
+            if progress != reported, pace.isDue() {
+                report(progress)
+                reported = progress
+            }
+            // A short one ends at once, a long one costs little.
+            let rest = min(Self.reportInterval, (clock.uptime - begin) / 4)
+            try await Task.sleep(for: max(Self.restMin, rest, cost * Self.restFactor))
             await engine.waitForChange(after: count, within: Self.pinInterval)
         }
     }

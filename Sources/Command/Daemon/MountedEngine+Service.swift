@@ -10,6 +10,8 @@ import SystemCalls
 extension MountedEngine {
     /// The minimum time between two reports of one stream.
     static var reportInterval: Duration { .milliseconds(200) }
+    /// The minimum time between two looks at the state for one stream.
+    static var restMin: Duration { .milliseconds(10) }
     /// How many times as long as the preparation of a report the pause after it is at least: below a
     /// directory with very many changes, a report takes long.
     static var restFactor: Int { 9 }

@@ -12,8 +12,6 @@ extension MountedEngine {
     /// The number of items that wait for their turn in a report, and the time from which on they are of interest.
     private static var queuedMax: Int { 3 }
     private static var queuedAfter: Duration { .seconds(2) }
-    /// The minimum time between two looks at the state.
-    private static var restMin: Duration { .milliseconds(10) }
     /// The maximum time between two reports: ages and the time to the next attempt change although nothing
     /// else does.
     private static var reportIntervalMax: Duration { .seconds(1) }

@@ -14,6 +14,7 @@ extension StatusItem {
             ?? (item.isDeletion ? .delete : item.bytesHere.map { _ in .download })
         attempts = item.attempts
         awaitsPause = item.awaitsPause
+        isOpenAndSent = item.isOpenAndSent
         error = item.failure.map { Problem($0) }
         isPassing = item.failure?.isPassing ?? false
         retryAt = item.retry?.date

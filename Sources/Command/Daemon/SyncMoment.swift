@@ -22,6 +22,9 @@ struct SyncMoment {
             progress.held = (progress.held ?? 0) + status.pending.held
         }
         if status.pending.excluded > 0 { progress.excluded = status.pending.excluded }
+        if status.pending.openAndSent > 0 {
+            progress.open = (progress.open ?? 0) + status.pending.openAndSent
+        }
         progress.bytesPending += status.pending.bytes
         progress.isDone = progress.isDone && status.pending.isSettled
         if status.reachability.isUnauthorized, !status.pending.isSettled {
@@ -113,6 +116,8 @@ extension SyncProgress.Wait {
             switch item.transfer?.kind {
             case .upload: "it is being sent, \(state.percent) %"
             case let kind?: "it \(kind.phrase)"
+            case nil where item.isOpenAndSent:
+                "it is open for writing, and all of it so far is on the remote"
             case nil where item.awaitsPause: "it is open for writing"
             case nil: "it waits for its turn"
             }

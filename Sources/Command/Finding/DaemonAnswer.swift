@@ -8,6 +8,8 @@ enum DaemonAnswer {
     private static let namedAfter: Duration = .seconds(3)
     /// How long a daemon may take to answer after the end of --timeout.
     static let grace: Duration = .seconds(5)
+    static let remedy =
+        "see the log in its state directory, or allow it more time with --timeout"
 
     /// Returns the answer to a request.
     ///
@@ -17,10 +19,11 @@ enum DaemonAnswer {
     /// - Parameters:
     ///   - place: The mount or the paths in it, for the user.
     ///   - limit: nil for none.
+    ///   - remedy: The advice at the limit.
     ///   - request: Calls its argument once the daemon has answered something, after which nothing is named.
     /// - Throws: ``ControlError`` `.failed` at the limit; errors of the request.
     static func wait<Value: Sendable>(
-        from place: String, within limit: Duration?,
+        from place: String, within limit: Duration?, remedy: String = remedy,
         for request: @escaping @Sendable (@escaping @Sendable () -> Void) async throws -> Value
     ) async throws -> Value {
         let isAnswered = Flag()
@@ -35,7 +38,7 @@ enum DaemonAnswer {
         let timer = Task {
             try await name(place, unless: isAnswered, within: limit)
             guard let limit else { return }
-            continuation.yield(.failure(error(place, limit)))
+            continuation.yield(.failure(error(place, limit, remedy)))
         }
         defer {
             work.cancel()
@@ -59,11 +62,13 @@ enum DaemonAnswer {
         if let limit { try await Task.sleep(for: limit - namedAfter) }
     }
 
-    private static func error(_ place: String, _ limit: Duration) -> ControlError {
+    private static func error(
+        _ place: String, _ limit: Duration, _ remedy: String
+    ) -> ControlError {
         let time = HumanDuration.format(seconds: limit / .seconds(1))
         return ControlError(
             .failed, what: "ask the daemon of \(place)", why: "it has not answered for \(time)",
-            remedy: "see the log in its state directory, or allow it more time with --timeout")
+            remedy: remedy)
     }
 
     private final class Flag: Sendable {

@@ -11,7 +11,8 @@ struct UnmountCommand: AsyncParsableCommand {
         abstract: "Ends a mount, once everything is on the remote.",
         discussion: """
             Waits for pending uploads and shows their progress, and what is waited for. Interrupting the \
-            wait leaves the folder mounted; so does the end of --timeout, which lists what still waits. A \
+            wait leaves the folder mounted; so does the end of --timeout, which lists what still waits. With \
+            --now, a daemon that does not answer is waited for 30 seconds, or as long as --timeout says. A \
             mount whose daemon is dead is removed; the exit status is then 1 if changes wait for the next \
             mount, or if that is not known, and 0 with --now.
 
@@ -74,23 +75,32 @@ struct UnmountCommand: AsyncParsableCommand {
     }
 
     /// Limit for the answers of the daemon before the uploads; nil for none.
-    private var answerTime: Duration? { timeout.map { $0 + DaemonAnswer.grace } }
+    private var answerTime: Duration? {
+        timeout.map { $0 + DaemonAnswer.grace } ?? (now ? Self.endTimeout : nil)
+    }
+
+    private static let remedy =
+        "end its process with `kill -9`, which loses no change that was written, and run this again; or allow "
+        + "it more time with --timeout"
 
     private func target(mountPoint: String) async throws -> Daemons.Target {
         let daemons = try Daemons()
-        return try await DaemonAnswer.wait(from: mountPoint, within: answerTime) { _ in
+        return try await DaemonAnswer.wait(
+            from: mountPoint, within: answerTime, remedy: Self.remedy
+        ) { _ in
             try await onOwnThread { try daemons.target(mountPoint: mountPoint) }
         }
     }
 
     private func unmount(_ target: Daemons.Target) async throws {
-        let about = try await DaemonAnswer.wait(from: target.mountPoint, within: answerTime) {
-            _ in try await target.client.about()
-        }
+        let about = try await DaemonAnswer.wait(
+            from: target.mountPoint, within: answerTime, remedy: Self.remedy
+        ) { _ in try await target.client.about() }
         let waiter = try MountWaiter(mountPoint: target.mountPoint, pid: about.pid)
         let (now, timeout) = (now, timeout)
         let last = try await DaemonAnswer.wait(
-            from: target.mountPoint, within: timeout.map { $0 + Self.endTimeout }
+            from: target.mountPoint, within: timeout.map { $0 + Self.endTimeout },
+            remedy: Self.remedy
         ) { answered in
             let line = Mutex(ProgressLine.standardError())
             defer { line.withLock { $0.finish() } }

@@ -41,6 +41,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package var lastSignAt: Date?
     /// Whether it is open for writing, and too large to be uploaded while it is written.
     @OmittedIfFalse package var awaitsPause = false
+    /// Whether it is open for writing, and all of it so far is on the remote.
+    @OmittedIfFalse package var isOpenAndSent = false
     /// Of a conflict, the path of the remote version; ``path`` is that of the local one.
     package var conflictsWith: String?
     /// The target of a symbolic link.
@@ -53,6 +55,7 @@ package struct StatusItem: Codable, Hashable, Sendable {
             since, startedAt, lastSignAt, conflictsWith, target
         case isPassing = "passing"
         case awaitsPause
+        case isOpenAndSent = "openAndSent"
         case isContained = "contained"
     }
 }

@@ -82,6 +82,9 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var held: UInt64?
     /// Items that --exclude keeps on this machine; nil if there are none.
     package var excluded: UInt64?
+    /// Files among ``pending`` that are still open for writing, and whose bytes so far are on the remote; nil
+    /// if there are none. The sync does not wait for their close.
+    package var open: UInt64?
     /// The reason why some items are held, if any are.
     package var resting: String?
     /// The reason why the pending changes are not known, if the state cannot be read; the numbers
@@ -95,7 +98,7 @@ package struct SyncProgress: Codable, Hashable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case pending, bytesPending, bytesSent, uploading, waiting, queued, unreachable, failed,
-            unsent, held, excluded, resting, unverified
+            unsent, held, excluded, open, resting, unverified
         case isTimedOut = "timedOut"
         case isDone = "done"
     }

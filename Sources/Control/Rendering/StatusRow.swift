@@ -169,10 +169,7 @@ extension StatusItem {
         }
         guard let error else {
             let link = self.link
-            let pause =
-                awaitsPause && state != .uploading
-                ? "open for writing, to be uploaded in a pause or when closed" : nil
-            let words = [pause, age].compactMap(\.self).joined(separator: ", ")
+            let words = [openness, age].compactMap(\.self).joined(separator: ", ")
             let comma = !words.isEmpty && !link.isEmpty ? ", " : ""
             return (words.isEmpty ? [] : [.words(words + comma)]) + link
         }
@@ -183,6 +180,13 @@ extension StatusItem {
             ? "\(error)" : error.description(beside: path).shortened(to: Self.reasonMax)
         return [.words(retry(now: now))] + TextLine.Part.quoting(reason)
             + (effort.isEmpty ? [] : [.words(", \(effort)")])
+    }
+
+    /// Returns why an open file is not sent now.
+    private var openness: String? {
+        if state == .uploading { return nil }
+        if isOpenAndSent { return "open for writing, all of it so far is on the remote" }
+        return awaitsPause ? "open for writing, to be uploaded in a pause or when closed" : nil
     }
 
     /// Returns how long its transfer has been under way, or how long it has been waiting.

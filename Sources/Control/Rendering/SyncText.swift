@@ -26,11 +26,11 @@ extension SyncProgress {
         if let unverified {
             return "It is not known which changes are not on the remote yet: \(unverified)"
         }
-        if pending > 0 {
+        if pending > (open ?? 0) {
             return "\(changes) not yet on the remote"
                 + (unsent > 0 ? ", \(unsent) could not be sent" : "")
         }
-        return Self.nothingPending(held: held ?? 0, excluded: excluded ?? 0)
+        return Self.nothingPending(held: held ?? 0, excluded: excluded ?? 0, open: open ?? 0)
             + (bytesSent > 0 ? ", \(HumanSize.format(bytesSent)) sent" : "")
     }
 
@@ -40,8 +40,16 @@ extension SyncProgress {
     /// - Parameters:
     ///   - held: Remote deletions that wait for a confirmation.
     ///   - excluded: Items that --exclude keeps on this machine.
-    package static func nothingPending(held: UInt64, excluded: UInt64 = 0) -> String {
+    ///   - open: Files that are open for writing.
+    package static func nothingPending(
+        held: UInt64, excluded: UInt64 = 0, open: UInt64 = 0
+    ) -> String {
         var exceptions: [String] = []
+        if open > 0 {
+            exceptions.append(
+                "\(counted(open, "file is", "files are")) still open for writing, and sent again when closed"
+            )
+        }
         if held > 0 {
             let verb = held == 1 ? "is" : "are"
             exceptions.append("\(counted(held, "deletion", "deletions")) there \(verb) held")

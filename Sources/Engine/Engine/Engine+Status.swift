@@ -112,10 +112,7 @@ extension Engine {
             try snapshot.transfers.keys.count { try database.isPending($0, below: inode) })
         summary.openAndSent = UInt64(
             try snapshot.openUnchanged.count { file in
-                let sent = try database.synced(file)?.generation
-                return try snapshot.transfers[file] == nil
-                    && sent == database.inode(file)?.generation
-                    && database.isPending(file, below: inode)
+                try database.isPending(file, below: inode) && snapshot.isOpenAndSent(file, database)
             })
         return summary
     }
@@ -159,6 +156,7 @@ extension Engine {
             retry: pending.failure?.isPassing == true ? pending.due.map(retryTime) : nil,
             since: pending.since,
             awaitsPause: snapshot.awaitingPause.contains(pending.inode),
+            isOpenAndSent: try isPending && snapshot.isOpenAndSent(pending.inode, database),
             link: try record.flatMap { try local.tree.symbolicLink($0, database) })
     }
 
@@ -264,7 +262,7 @@ extension Engine {
 private struct ActivitySnapshot {
     private(set) var transfers: [InodeNumber: Transfer] = [:]
     /// Files that are open for writing, without changes since their last upload.
-    private(set) var openUnchanged: [InodeNumber] = []
+    private(set) var openUnchanged: Set<InodeNumber> = []
     /// Files that are uploaded only once they are not written for a while, or closed.
     private(set) var awaitingPause: Set<InodeNumber> = []
     /// The number of local bytes of each file that is being fetched.
@@ -273,7 +271,7 @@ private struct ActivitySnapshot {
     init(_ engine: Engine) {
         for file in engine.local.files.all {
             file.state.withLock { state in
-                if state.isMarkedWriting, !state.isChanged { openUnchanged.append(file.inode) }
+                if state.isMarkedWriting, !state.isChanged { openUnchanged.insert(file.inode) }
                 if engine.local.content.snapshots.awaitsPause(state) {
                     awaitingPause.insert(file.inode)
                 }
@@ -281,5 +279,18 @@ private struct ActivitySnapshot {
             }
         }
         transfers = engine.transfer.progress.transfers.withLock { $0 }
+    }
+
+    /// Whether a file is open for writing, and nothing of it is to be sent before its close.
+    func isOpenAndSent(_ inode: InodeNumber, _ database: Database) throws -> Bool {
+        guard openUnchanged.contains(inode), transfers[inode] == nil,
+            var state = try database.syncState(of: inode)
+        else { return false }
+        state.local?.isWriting = false
+        return switch Planner.plan(state) {
+        // Another client's changes are applied after the close.
+        case .none, .acceptRemote, .removeLocal, .waitForConfirmation: true
+        default: false
+        }
     }
 }

@@ -48,6 +48,8 @@ package struct PendingItem: Sendable {
     /// Whether it is open for writing, and too large to be uploaded while it is written: it waits
     /// for a pause, or for its close.
     package var awaitsPause = false
+    /// Whether it is open for writing, and all of it so far is on the remote.
+    package var isOpenAndSent = false
     /// The target, for a symbolic link.
     package var link: SymbolicLink?
 }

@@ -323,7 +323,7 @@ final class Synchroniser: Sendable {
         if file.state.withLock(\.isChanged) { settled.local?.generation += 1 }
         let plan = Planner.plan(settled)
         switch plan {
-        case .upload:
+        case .upload, .setAttributes:
             if case .blocked = try await uploader.perform(plan, state, readAt: commitCount) {
                 return false
             }

@@ -368,8 +368,7 @@ final class Uploader: Sendable {
                 return try await gate.write(
                     place.key, from: frozen, attributes: attributes, base: base, session: session)
             } catch {
-                let isUnwanted = error.cause is UnwantedUpload
-                throw frozen.isAbandoned && !isUnwanted ? error.ofChangedContent : error
+                throw frozen.isAbandoned && error.isOfMissingBytes ? error.ofChangedContent : error
             }
         }
         progress.sentBytes.withLock { $0.end(inode) }
@@ -390,6 +389,10 @@ final class Uploader: Sendable {
 }
 
 extension ProviderError {
+    /// Whether bytes could not be read, so that the store has never had all of them. After any other failure
+    /// it may have them: its answer may be lost.
+    fileprivate var isOfMissingBytes: Bool { kind == .source && cause is DiskError }
+
     /// The error of an upload whose snapshot gave way to a writer: the content is sent anew.
     fileprivate var ofChangedContent: ProviderError {
         ProviderError(.busy, attempt: attempt, reason: "it is being changed locally", cause: self)
