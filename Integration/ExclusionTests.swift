@@ -85,6 +85,25 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(3)))
+        func `are not excluded by a mount that fails`() throws {
+            try MountedFolder.with(Self.options(), populate: Self.populate) { folder in
+                let names = try Files.names(in: folder.point)
+                #expect(names.contains("kept"))
+                try folder.unmount()
+                try Files.rename(folder.remote, to: "\(folder.base)/away")
+                try Files.write([1], to: folder.remote)
+                try Apus.expectRefusal(
+                    "mount", folder.source, folder.point, "--state-dir", folder.state,
+                    "--exclude", "kept", naming: "not a directory")
+                try Files.unlink(folder.remote)
+                try Files.rename("\(folder.base)/away", to: folder.remote)
+                try folder.mount()
+                #expect(try Files.names(in: folder.point) == names)
+                #expect(try folder.state(of: "kept") != "excluded")
+            }
+        }
+
+        @Test(.timeLimit(.minutes(3)))
         func `are used here and never sent by WebDAV`() async throws {
             try await WebDAVServer.with(.apache) { server in
                 try Self.populate(server.folder)

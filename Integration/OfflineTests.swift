@@ -244,6 +244,28 @@ extension MountedTests {
             }
         }
 
+        /// Method: as above, but the other file system is there when the mount begins.
+        @Test func `is mounted with the capabilities that the store has by now`() throws {
+            let other = try Files.makeTemporaryDirectory("o", in: "/dev/shm")
+            defer { _ = try? Program.run("rm", "-rf", other) }
+            try Files.write([2], to: "\(other)/file")
+            try MountedFolder.with(MountedFolder.Options()) { remote in
+                try Files.write([1], to: "\(remote)/file")
+            } _: { folder in
+                #expect(try Files.read(folder.local("file")) == [1])
+                try folder.unmount()
+                try Files.rename(folder.remote, to: "\(folder.base)/away")
+                try Program.require("ln", "-s", other, folder.remote)
+                #expect(try mountAgain(folder) == "")
+                try Files.write([3], to: folder.local("new"))
+                try folder.sync()
+                #expect(try Files.read("\(other)/new") == [3])
+                try eventually("the file is that of the other store") {
+                    try Files.read(folder.local("file")) == [2]
+                }
+            }
+        }
+
         /// Goal: a folder that is still the same may have been emptied.
         @Test func `takes the folder of before also if it is empty`() throws {
             try MountedFolder.with(MountedFolder.Options()) { remote in
