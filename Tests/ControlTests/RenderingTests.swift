@@ -124,7 +124,7 @@ struct RenderingTests {
                 == "Every change is on the remote; 3 deletions there are held")
         #expect(
             SyncProgress(pending: 2, bytesPending: 5, open: 2, isDone: true).line
-                == "Every change is on the remote; 2 files are still open for writing, and sent again when closed"
+                == "Every change is on the remote; 2 files are still open for writing"
         )
         #expect(
             SyncProgress(pending: 3, bytesPending: 5, unsent: 1, open: 2, isDone: true).line

@@ -122,14 +122,47 @@ import Testing
             try it.remote.otherClientWrites(Scenario.key("log"), [9])
             try await it.refresh()
             try await it.wait(.seconds(5))
-            #expect(try Self.isSent(inode, it))
+            #expect(try Self.isSettled(it))
+            #expect(try !it.engine.item(inode).isOpenAndSent)
+            change.mode = 0o640
+            _ = try it.engine.setAttributes(of: inode, to: change)
+            #expect(try !Self.isSettled(it))
+        }
+    }
+
+    @Test func `waits for its close before its mode is sent, once its directory is gone`() throws {
+        try Scenario.run { it in
+            try await it.makeDirectory("d")
+            try await it.write("d/log", [1])
+            #expect(try await it.rest())
+            let inode = try await it.find("d/log")
+            try await it.open(inode)
+            try it.remote.otherClientDeletesTree(Scenario.key("d"))
+            try await it.refresh()
+            try await it.wait(.seconds(5))
+            var change = AttributeChange()
+            change.mode = 0o600
+            _ = try it.engine.setAttributes(of: inode, to: change)
+            for _ in 0..<60 {
+                try it.engine.hasten(below: .root)
+                try await it.wait(.seconds(1))
+                #expect(try it.engine.item(inode).failure == nil)
+            }
+            it.engine.release(inode, access: .write)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("d/log") == [1])
+            #expect(it.remote.attributes()[Scenario.key("d/log")]?.mode == 0o600)
         }
     }
 
     /// Returns whether nothing of a file, the only changed one, is left to be sent before its close.
     private static func isSent(_ inode: InodeNumber, _ it: Scenario) throws -> Bool {
-        let isSettled = try it.engine.status(below: .root, limit: 1).pending.isSettled
+        let isSettled = try isSettled(it)
         #expect(try it.engine.item(inode).isOpenAndSent == isSettled)
         return isSettled
+    }
+
+    private static func isSettled(_ it: Scenario) throws -> Bool {
+        try it.engine.status(below: .root, limit: 1).pending.isSettled
     }
 }

@@ -11,8 +11,8 @@ struct UnmountCommand: AsyncParsableCommand {
         abstract: "Ends a mount, once everything is on the remote.",
         discussion: """
             Waits for pending uploads and shows their progress, and what is waited for. Interrupting the \
-            wait leaves the folder mounted; so does the end of --timeout, which lists what still waits. With \
-            --now, a daemon that does not answer is waited for 30 seconds, or as long as --timeout says. A \
+            wait leaves the folder mounted; so does the end of --timeout, which lists what still waits. --now \
+            ends after 30 seconds, or after --timeout, if the daemon does not answer at all. A \
             mount whose daemon is dead is removed; the exit status is then 1 if changes wait for the next \
             mount, or if that is not known, and 0 with --now.
 

@@ -47,7 +47,7 @@ extension SyncProgress {
         var exceptions: [String] = []
         if open > 0 {
             exceptions.append(
-                "\(counted(open, "file is", "files are")) still open for writing, and sent again when closed"
+                "\(counted(open, "file is", "files are")) still open for writing"
             )
         }
         if held > 0 {

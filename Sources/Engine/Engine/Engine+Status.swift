@@ -112,7 +112,12 @@ extension Engine {
             try snapshot.transfers.keys.count { try database.isPending($0, below: inode) })
         summary.openAndSent = UInt64(
             try snapshot.openUnchanged.count { file in
-                try database.isPending(file, below: inode) && snapshot.isOpenAndSent(file, database)
+                guard try database.isPending(file, below: inode),
+                    var state = try snapshot.openState(of: file, database), !state.isHeld
+                else { return false }
+                // Another client's changes are applied after the close.
+                state.remote = nil
+                return Planner.plan(state) == SyncOperation.none
             })
         return summary
     }
@@ -156,7 +161,9 @@ extension Engine {
             retry: pending.failure?.isPassing == true ? pending.due.map(retryTime) : nil,
             since: pending.since,
             awaitsPause: snapshot.awaitingPause.contains(pending.inode),
-            isOpenAndSent: try isPending && snapshot.isOpenAndSent(pending.inode, database),
+            isOpenAndSent: try isPending
+                && snapshot.openState(of: pending.inode, database).map(Planner.plan)
+                    == SyncOperation.none,
             link: try record.flatMap { try local.tree.symbolicLink($0, database) })
     }
 
@@ -281,16 +288,13 @@ private struct ActivitySnapshot {
         transfers = engine.transfer.progress.transfers.withLock { $0 }
     }
 
-    /// Whether a file is open for writing, and nothing of it is to be sent before its close.
-    func isOpenAndSent(_ inode: InodeNumber, _ database: Database) throws -> Bool {
+    /// Returns the state that a file would have after its close, if it is open for writing, without changes
+    /// since its last upload; nil otherwise.
+    func openState(of inode: InodeNumber, _ database: Database) throws -> SyncState? {
         guard openUnchanged.contains(inode), transfers[inode] == nil,
             var state = try database.syncState(of: inode)
-        else { return false }
+        else { return nil }
         state.local?.isWriting = false
-        return switch Planner.plan(state) {
-        // Another client's changes are applied after the close.
-        case .none, .acceptRemote, .removeLocal, .waitForConfirmation: true
-        default: false
-        }
+        return state
     }
 }

@@ -323,6 +323,9 @@ final class Synchroniser: Sendable {
         if file.state.withLock(\.isChanged) { settled.local?.generation += 1 }
         let plan = Planner.plan(settled)
         switch plan {
+        case .setAttributes where state.baseVersion == nil:
+            // Its directory was deleted on the remote; the file is sent anew after its close.
+            return false
         case .upload, .setAttributes:
             if case .blocked = try await uploader.perform(plan, state, readAt: commitCount) {
                 return false

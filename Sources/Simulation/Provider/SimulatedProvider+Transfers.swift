@@ -246,6 +246,8 @@ extension UploadSession {
     fileprivate func requireProof() async throws(ProviderError) {
         do {
             try await keepProof()
+        } catch let error as ProviderError {
+            throw error
         } catch {
             throw ProviderError(.source, "the proof cannot be kept", cause: error)
         }
