@@ -129,6 +129,10 @@ extension MountedTests {
                     status.contains(
                         "  open  (open for writing, all of it so far is on the remote, for "),
                     "\(status)")
+                #expect(
+                    status.contains(
+                        "\nEvery change is on the remote; 1 file is still open for writing.\n"),
+                    "\(status)")
                 try file.close()
                 #expect(
                     try Program.require(Apus.path, "sync", folder.point)

@@ -66,6 +66,9 @@ extension MountedEngine {
         report.cacheBytesMax = status.cacheBytesMax
         report.counts.pending += status.pending.count
         if status.pending.excluded > 0 { report.counts.excluded = status.pending.excluded }
+        if status.pending.openAndSent > 0 {
+            report.counts.open = (report.counts.open ?? 0) + status.pending.openAndSent
+        }
         report.counts.deletions += status.pending.deletions
         report.counts.conflicts += status.conflictCount
         report.counts.pendingBytes += status.pending.bytes

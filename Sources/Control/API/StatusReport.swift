@@ -75,6 +75,8 @@ package struct StatusCounts: Codable, Hashable, Sendable {
     package var held: HeldCounts?
     /// Items that --exclude keeps on this machine, of the whole mount; nil if there are none.
     package var excluded: UInt64?
+    /// As in ``SyncProgress``.
+    package var open: UInt64?
 }
 
 extension StatusReport {
