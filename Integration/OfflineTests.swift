@@ -214,11 +214,9 @@ extension MountedTests {
             }
         }
 
-        /// Method: the folder's disk is mounted elsewhere, and another file system, with room for other
-        /// extended attributes, is in its place when the mount connects.
-        @Test func `is not connected to a store of other capabilities, until it is mounted again`()
-            throws
-        {
+        /// Runs `body` with an unmounted folder whose remote is away, and another file system to take its place;
+        /// each has a file.
+        private static func withOtherStore(_ body: (MountedFolder, String) throws -> Void) throws {
             let other = try Files.makeTemporaryDirectory("o", in: "/dev/shm")
             defer { _ = try? Program.run("rm", "-rf", other) }
             try Files.write([2], to: "\(other)/file")
@@ -228,6 +226,16 @@ extension MountedTests {
                 #expect(try Files.read(folder.local("file")) == [1])
                 try folder.unmount()
                 try Files.rename(folder.remote, to: "\(folder.base)/away")
+                try body(folder, other)
+            }
+        }
+
+        /// Method: the folder's disk is mounted elsewhere, and another file system, with room for other
+        /// extended attributes, is in its place when the mount connects.
+        @Test func `is not connected to a store of other capabilities, until it is mounted again`()
+            throws
+        {
+            try Self.withOtherStore { folder, other in
                 _ = try mountAgain(folder)
                 try Files.write([3], to: folder.local("new"))
                 try Program.require("ln", "-s", other, folder.remote)
@@ -246,15 +254,7 @@ extension MountedTests {
 
         /// Method: as above, but the other file system is there when the mount begins.
         @Test func `is mounted with the capabilities that the store has by now`() throws {
-            let other = try Files.makeTemporaryDirectory("o", in: "/dev/shm")
-            defer { _ = try? Program.run("rm", "-rf", other) }
-            try Files.write([2], to: "\(other)/file")
-            try MountedFolder.with(MountedFolder.Options()) { remote in
-                try Files.write([1], to: "\(remote)/file")
-            } _: { folder in
-                #expect(try Files.read(folder.local("file")) == [1])
-                try folder.unmount()
-                try Files.rename(folder.remote, to: "\(folder.base)/away")
+            try Self.withOtherStore { folder, other in
                 try Program.require("ln", "-s", other, folder.remote)
                 #expect(try mountAgain(folder) == "")
                 try Files.write([3], to: folder.local("new"))

@@ -118,13 +118,19 @@ import Testing
             #expect(it.remote.attributes()[Scenario.key("log")]?.mode == 0o600)
             #expect(try it.engine.item(inode).state == .dirty)
 
+            change.mode = 0o640
+            _ = try it.engine.setAttributes(of: inode, to: change)
+            try await it.wait(.seconds(60))
+            #expect(try Self.isSent(inode, it), "without being asked for")
+            #expect(it.remote.attributes()[Scenario.key("log")]?.mode == 0o640)
+
             // Another client's change is applied after the close.
             try it.remote.otherClientWrites(Scenario.key("log"), [9])
             try await it.refresh()
             try await it.wait(.seconds(5))
             #expect(try Self.isSettled(it))
             #expect(try !it.engine.item(inode).isOpenAndSent)
-            change.mode = 0o640
+            change.mode = 0o644
             _ = try it.engine.setAttributes(of: inode, to: change)
             #expect(try !Self.isSettled(it))
         }

@@ -46,9 +46,7 @@ extension SyncProgress {
     ) -> String {
         var exceptions: [String] = []
         if open > 0 {
-            exceptions.append(
-                "\(counted(open, "file is", "files are")) still open for writing"
-            )
+            exceptions.append("\(counted(open, "file is", "files are")) still open for writing")
         }
         if held > 0 {
             let verb = held == 1 ? "is" : "are"
