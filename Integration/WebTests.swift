@@ -160,6 +160,8 @@ extension MountedTests {
                     try WebPage.with { page in
                         try page.choose(folder)
                         try page.await("Online", in: ".card[aria-pressed=true]")
+                        try page.await(
+                            "1 file is still open for writing", in: ".card[aria-pressed=true]")
                         try server.kill()
                         try file.write([1])
                         try file.close()

@@ -128,7 +128,7 @@ struct RenderingTests {
         )
         #expect(
             SyncProgress(pending: 3, bytesPending: 5, unsent: 1, open: 2, isDone: true).line
-                == "3 changes (5 B) not yet on the remote, 1 could not be sent")
+                == "1 change (5 B) not yet on the remote, 1 could not be sent")
         #expect(
             SyncProgress(pending: 3, bytesPending: 5, unsent: 2, isDone: true).line
                 == "3 changes (5 B) not yet on the remote, 2 could not be sent")

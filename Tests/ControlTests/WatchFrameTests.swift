@@ -102,6 +102,16 @@ import Testing
         #expect(traffic.fraction == 0)
     }
 
+    @Test func `counts no file that is open for writing and sent`() {
+        var mount = mount
+        mount.report?.counts.open = 1
+        #expect(lines([mount], style())[0].contains(" 2 changes, 3.0 MiB to send"))
+        mount.report?.counts.pending = 1
+        #expect(
+            lines([mount], style())[0].contains(
+                "online  nothing to send, 1 file is still open for writing · "))
+    }
+
     @Test func `redraws in place, in one write, and leaves the cursor visible`() {
         var written: [String] = []
         var screen = Screen { written.append($0) }

@@ -51,6 +51,26 @@ struct ExclusionTests {
         }
     }
 
+    @Test func `the rename of a directory has only what is below it planned again`() throws {
+        try Scenario.run(settings: Self.settings("/build", "/c/x/build")) { it in
+            for path in ["build", "a", "c", "c/x", "c/x/build", "c/x/build/y"] {
+                try await it.makeDirectory(path)
+            }
+            for path in ["build/0", "build/1", "c/x/build/y/2"] { try await it.write(path, [1]) }
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["a", "c", "c/x"])
+            try await it.rename("a", to: "b")
+            #expect(try it.status().pending.count == 1)
+            #expect(try await it.rest())
+            try await it.rename("c", to: "d")
+            #expect(try it.status().pending.count == 2)
+            #expect(try await it.rest())
+            #expect(
+                it.remotePaths == ["b", "d", "d/x", "d/x/build", "d/x/build/y", "d/x/build/y/2"])
+            #expect(try it.status().pending.excluded == 3)
+        }
+    }
+
     @Test func `what the remote has under such names is not shown, and not touched`() throws {
         try Scenario.run(
             settings: Self.settings(".DS_Store", "build/", "/top/x"),

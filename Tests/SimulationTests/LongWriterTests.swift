@@ -163,9 +163,11 @@ import Testing
 
     /// Returns whether nothing of a file, the only changed one, is left to be sent before its close.
     private static func isSent(_ inode: InodeNumber, _ it: Scenario) throws -> Bool {
-        let isSettled = try isSettled(it)
-        #expect(try it.engine.item(inode).isOpenAndSent == isSettled)
-        return isSettled
+        let item = try it.engine.item(inode)
+        let pending = try it.engine.status(below: .root, limit: 1).pending
+        #expect(item.isOpenAndSent == pending.isSettled)
+        #expect(pending.bytes == (pending.isSettled ? 0 : item.size))
+        return pending.isSettled
     }
 
     private static func isSettled(_ it: Scenario) throws -> Bool {

@@ -119,6 +119,40 @@ struct StatusTests {
         }
     }
 
+    @Test func `a directory above that has not moved yet counts for what is below it`() throws {
+        try Scenario.run { it in
+            try await it.makeDirectory("old")
+            try await it.makeDirectory("old/sub")
+            try await it.write("old/sub/file", [1])
+            try await it.write("beside", [2])
+            #expect(try await it.rest())
+            it.remote.setReachable(false)
+            try await it.rename("old", to: "new")
+            for path in ["new", "new/sub", "new/sub/file"] {
+                let inode = try await it.find(path)
+                let status = try it.engine.status(below: inode, limit: 10)
+                #expect(!status.pending.isSettled)
+                #expect(status.pending.count == 1)
+                #expect(status.items.map(\.path) == ["new"])
+            }
+            let beside = try await it.find("beside")
+            #expect(try it.engine.status(below: beside, limit: 10).pending.count == 0)
+            it.remote.setReachable(true)
+            let file = try await it.find("new/sub/file")
+            try it.engine.hasten(below: file)
+            #expect(try await it.rest(within: .seconds(5)))
+            #expect(it.remotePaths == ["beside", "new", "new/sub", "new/sub/file"])
+            #expect(try it.engine.status(below: file, limit: 10).pending.isSettled)
+
+            // Other changes of a directory above do not concern what is below it.
+            it.remote.setReachable(false)
+            var change = AttributeChange()
+            change.mode = 0o700
+            _ = try it.engine.setAttributes(of: try await it.find("new"), to: change)
+            #expect(try it.engine.status(below: file, limit: 10).pending.isSettled)
+        }
+    }
+
     @Test func `failures hide neither transfers nor held deletions`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.pieceBytes = (1 << 20)...(1 << 20)

@@ -67,13 +67,13 @@ extension StatusReport {
     private func sentence(with pace: [String]) -> String {
         let conflicts =
             counts.conflicts == 0 ? [] : [counted(counts.conflicts, "conflict", "conflicts")]
-        guard counts.pending > (counts.open ?? 0) else {
+        guard counts.remaining > 0 else {
             let nothing = SyncProgress.nothingPending(
                 held: counts.held?.deletions ?? 0, excluded: counts.excluded ?? 0,
                 open: counts.open ?? 0)
             return ([nothing] + conflicts).joined(separator: ", ") + "."
         }
-        let changes = counts.pending - min(counts.pending, counts.deletions)
+        let changes = counts.remaining - min(counts.remaining, counts.deletions)
         let size = HumanSize.format(counts.pendingBytes)
         let kinds =
             (changes == 0 ? [] : ["\(counted(changes, "change", "changes")) (\(size))"])

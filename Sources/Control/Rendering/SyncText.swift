@@ -8,7 +8,7 @@ extension SyncProgress {
     /// - Parameter now: The time to which the next attempt is relative.
     package func line(now: Date) -> String {
         if isDone { return doneLine }
-        guard pending > 0 else { return "Waiting for the last changes" }
+        guard remaining > 0 else { return "Waiting for the last changes" }
         let sending = uploading.prefix(2).map { $0.text(now: now) }
         let rest = resting.map { [$0.singleLine] } ?? []
         let delay = [delay(now: now)].compactMap(\.self)
@@ -26,12 +26,17 @@ extension SyncProgress {
         if let unverified {
             return "It is not known which changes are not on the remote yet: \(unverified)"
         }
-        if pending > (open ?? 0) {
+        if remaining > 0 {
             return "\(changes) not yet on the remote"
                 + (unsent > 0 ? ", \(unsent) could not be sent" : "")
         }
         return Self.nothingPending(held: held ?? 0, excluded: excluded ?? 0, open: open ?? 0)
             + (bytesSent > 0 ? ", \(HumanSize.format(bytesSent)) sent" : "")
+    }
+
+    /// Words for files that are open for writing, and sent so far.
+    static func stillOpen(_ files: UInt64) -> String {
+        "\(counted(files, "file is", "files are")) still open for writing"
     }
 
     /// The result if no change is pending. Local items that the remote has deleted are not on the
@@ -45,9 +50,7 @@ extension SyncProgress {
         held: UInt64, excluded: UInt64 = 0, open: UInt64 = 0
     ) -> String {
         var exceptions: [String] = []
-        if open > 0 {
-            exceptions.append("\(counted(open, "file is", "files are")) still open for writing")
-        }
+        if open > 0 { exceptions.append(stillOpen(open)) }
         if held > 0 {
             let verb = held == 1 ? "is" : "are"
             exceptions.append("\(counted(held, "deletion", "deletions")) there \(verb) held")
@@ -77,13 +80,13 @@ extension SyncProgress {
                         wait.error.description(beside: wait.path) + wait.times(now: now)))
             return columns.map(line.fitted) ?? line.text()
         }
-        guard pending > UInt64(waits.count) else { return lines }
-        let others = pending - UInt64(waits.count)
+        guard remaining > UInt64(waits.count) else { return lines }
+        let others = remaining - UInt64(waits.count)
         return lines + ["and \(others) more; `apus status --all` lists them"]
     }
 
     private var changes: String {
-        counted(pending, "change", "changes") + " (\(HumanSize.format(bytesPending)))"
+        counted(remaining, "change", "changes") + " (\(HumanSize.format(bytesPending)))"
     }
 
     /// Returns a line for each of the first 20 failures, and one for the others.

@@ -113,7 +113,7 @@ package struct WatchFrame {
     ) -> StyledLine {
         var line = StyledLine()
         let separator = style.isUnicode ? " · " : " | "
-        if report.counts.pending > 0, let fraction = mount.traffic.fraction {
+        if report.counts.remaining > 0, let fraction = mount.traffic.fraction {
             line.append(bar.text(fraction), .busy)
             line.append(" \(Int(fraction * 100)) % ")
         }
@@ -146,9 +146,12 @@ package struct WatchFrame {
     }
 
     private func pending(_ mount: Mount, _ report: StatusReport) -> String {
-        guard report.counts.pending > 0 else { return "nothing to send" }
+        guard report.counts.remaining > 0 else {
+            guard let open = report.counts.open, open > 0 else { return "nothing to send" }
+            return "nothing to send, \(SyncProgress.stillOpen(open))"
+        }
         let left = mount.traffic.bytesLeft
-        return counted(report.counts.pending, "change", "changes")
+        return counted(report.counts.remaining, "change", "changes")
             + (left > 0 ? ", \(HumanSize.format(left))" : "") + " to send"
     }
 
@@ -196,7 +199,7 @@ extension WatchFrame {
             let frame = WatchFrame([mount], style, now: now, uptime: uptime)
             let (state, _) = frame.condition(mount, report)
             var words = [state, frame.pending(mount, report)]
-            if report.counts.pending > 0, let fraction = mount.traffic.fraction {
+            if report.counts.remaining > 0, let fraction = mount.traffic.fraction {
                 words.append("\(Int(fraction * 100)) %")
             }
             let rate = mount.traffic.sentPerSecond(at: uptime)

@@ -21,7 +21,7 @@ package struct WatchedTraffic: Hashable, Sendable {
     package mutating func note(_ report: StatusReport, at now: Duration) {
         guard let traffic = report.traffic else { return }
         bytesLeft = report.bytesLeft
-        if report.counts.pending == 0 {
+        if report.counts.remaining == 0 {
             sentAtStart = nil
         } else if sentAtStart == nil {
             sentAtStart = traffic.sent

@@ -110,15 +110,16 @@ extension Engine {
         if inode == .root { summary.excluded = try database.excludedCount() }
         summary.transferring = UInt64(
             try snapshot.transfers.keys.count { try database.isPending($0, below: inode) })
-        summary.openAndSent = UInt64(
-            try snapshot.openUnchanged.count { file in
-                guard try database.isPending(file, below: inode),
-                    var state = try snapshot.openState(of: file, database), !state.isHeld
-                else { return false }
-                // Another client's changes are applied after the close.
-                state.remote = nil
-                return Planner.plan(state) == SyncOperation.none
-            })
+        for file in snapshot.openUnchanged {
+            guard try database.isPending(file, below: inode),
+                var state = try snapshot.openState(of: file, database), !state.isHeld
+            else { continue }
+            // Another client's changes are applied after the close.
+            state.remote = nil
+            guard Planner.plan(state) == SyncOperation.none else { continue }
+            summary.openAndSent += 1
+            summary.bytes -= min(summary.bytes, try database.inode(file)?.size ?? 0)
+        }
         return summary
     }
 

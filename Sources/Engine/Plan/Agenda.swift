@@ -121,8 +121,8 @@ final class Agenda: Sendable {
         state.withLock { $0.slots.noteMove(of: inode, at: clock.uptime) }
     }
 
-    /// Makes all pending inodes at or below one due now, without settle time or backoff, and forgets
-    /// their failures. Held deletions stay held.
+    /// Makes all pending inodes that concern one due now, see ``Database/concerns(_:_:)``, without settle
+    /// time or backoff, and forgets their failures. Held deletions stay held.
     ///
     /// It reads only those that are not due, and changes up to 1,000 in a transaction.
     func hasten(below ancestor: InodeNumber) throws(Blocked) {
@@ -135,7 +135,7 @@ final class Agenda: Sendable {
                     let page = try database.waiting(reason, after: last, limit: Self.pageMax)
                     let released = try page.filter { _, record in
                         try (record.failure?.isHeldDeletion != true || record.due != nil)
-                            && database.isBelow(ancestor, record.inode)
+                            && database.concerns(ancestor, record.inode)
                     }
                     return (released.map(\.record), page.count < Self.pageMax ? nil : page.last)
                 }

@@ -28,17 +28,46 @@ extension Database {
         try reconsiderExcluded(in: inode, at: now, due: due)
     }
 
-    /// Has excluded inodes planned again, those with names in a directory or all.
+    /// Has all excluded inodes planned again.
+    func reconsiderExcluded(at now: Timestamp, due: Duration) throws {
+        try reconsider("excluded WHERE true", at: now, due: due)
+    }
+
+    /// Has the excluded inodes in a directory planned again.
     func reconsiderExcluded(
-        in directory: InodeNumber? = nil, at now: Timestamp, due: Duration
+        in directory: InodeNumber, at now: Timestamp, due: Duration
+    ) throws {
+        try reconsider(
+            "dirents JOIN excluded USING (inode) WHERE parent = :directory", ["directory": directory],
+            at: now, due: due)
+    }
+
+    /// Has the excluded inodes at any depth of a directory planned again. Those in an excluded directory follow
+    /// it, see ``include(_:at:due:)``.
+    func reconsiderExcluded(
+        below directory: InodeNumber, at now: Timestamp, due: Duration
+    ) throws {
+        try reconsider(
+            """
+            (WITH RECURSIVE tree (node) AS (
+                SELECT :directory
+                UNION SELECT id FROM tree JOIN dirents ON parent = node JOIN inodes ON id = inode
+                WHERE inodes.kind = :kind AND id NOT IN excluded
+            ) SELECT node FROM tree)
+            JOIN dirents ON parent = node JOIN excluded USING (inode) WHERE true
+            """, ["directory": directory, "kind": FileKind.directory], at: now, due: due)
+    }
+
+    /// - Parameter rows: Tables of which one has the column `inode`, and a condition.
+    private func reconsider(
+        _ rows: String, _ arguments: Arguments = [:], at now: Timestamp, due: Duration
     ) throws {
         try run(
             """
             INSERT INTO pending (inode, since, attempts, due, due_max)
-            SELECT excluded.inode, :since, 0, :due, :due + \(Self.postponementMax)
-            FROM excluded JOIN dirents ON dirents.inode = excluded.inode
-            WHERE :parent IS NULL OR dirents.parent = :parent ON CONFLICT (inode) DO NOTHING
-            """, ["since": now, "due": due.nanoseconds, "parent": directory])
+            SELECT inode, :since, 0, :due, :due + \(Self.postponementMax)
+            FROM \(rows) ON CONFLICT (inode) DO NOTHING
+            """, arguments + ["since": now, "due": due.nanoseconds])
     }
 
     /// Whether a directory here contains, at any depth, an item that the remote has.

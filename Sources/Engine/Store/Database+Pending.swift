@@ -107,9 +107,8 @@ extension Database {
         ) { PendingRecord($0) }
     }
 
-    /// Returns pending inodes at or below an inode, by the local path, or by the remote one for
-    /// inodes without a local name. Permanent failures come first, then other failures, then the
-    /// oldest changes.
+    /// Returns pending inodes that concern one, see ``concerns(_:_:)``. Permanent failures come first,
+    /// then other failures, then the oldest changes.
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
         let failed = try failedPending(below: ancestor, limit: limit)
         guard failed.count < limit else { return failed }
@@ -126,7 +125,7 @@ extension Database {
             limit: limit)
     }
 
-    /// Returns pending inodes at or below an inode whose deletion is held, the oldest first.
+    /// Returns those of ``pending(below:limit:)`` whose deletion is held, the oldest first.
     func heldPending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
         try pending(
             below: ancestor, where: "kind = 'busy' AND final IS NOT 1", order: "since, inode",
@@ -141,8 +140,8 @@ extension Database {
     ) throws -> [PendingRecord] {
         try rows(
             """
-            \(Self.below(ancestor))
-            SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor)) AND \(condition)
+            \(Self.pendingBelow(ancestor))
+            SELECT \(Self.pendingColumns) FROM pending \(Self.isPendingBelow(ancestor)) AND \(condition)
             ORDER BY \(order) LIMIT :limit
             """, Self.arguments(ancestor, ["limit": limit])
         ) { PendingRecord($0) }
@@ -178,7 +177,7 @@ extension Database {
         let isHeld = try hasHeld() ? "pending.kind IS 'busy' AND inode IN (\(held))" : "false"
         let row = try row(
             """
-            \(Self.below(ancestor)) SELECT
+            \(Self.pendingBelow(ancestor)) SELECT
                 count(*) FILTER (WHERE NOT (\(isHeld))),
                 count(*) FILTER (WHERE links = 0),
                 sum(size) FILTER (WHERE links > 0 AND inodes.kind = 0 AND NOT (\(isHeld))),
@@ -186,7 +185,7 @@ extension Database {
                 count(*) FILTER (WHERE final),
                 count(*) FILTER (WHERE \(isHeld))
             FROM pending LEFT JOIN inodes ON inodes.id = inode
-            \(Self.isBelow(ancestor))
+            \(Self.isPendingBelow(ancestor))
             """, Self.arguments(ancestor))
         return row.map {
             PendingSummary(
@@ -196,7 +195,16 @@ extension Database {
     }
 
     func isPending(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
-        try isPending(inode) && isBelow(ancestor, inode)
+        try isPending(inode) && concerns(ancestor, inode)
+    }
+
+    /// Whether a pending inode concerns another one: it is at or below it, or it is a directory above it that
+    /// the remote still has in another place, with everything in it.
+    func concerns(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
+        if try isBelow(ancestor, inode) { return true }
+        guard let dirent = try dirent(of: inode), let synced = try synced(inode) else { return false }
+        return try (synced.parent, synced.name) != (dirent.parent, dirent.name)
+            && isBelow(inode, ancestor)
     }
 
     /// Whether an inode is at or below `ancestor`, by the local path, or by the remote one for an
@@ -241,6 +249,29 @@ extension Database {
                     (SELECT \(parentOnRemote) FROM synced WHERE inode = node))
                 FROM above WHERE node IS NOT NULL AND node NOT IN (1, :ancestor)
             )
+            """
+    }
+
+    /// As ``below(_:of:)``, with the directories above that are to be moved.
+    private static func pendingBelow(_ ancestor: InodeNumber) -> String {
+        guard ancestor != .root else { return "" }
+        return """
+            \(below(ancestor)), path (node) AS (
+                SELECT parent FROM dirents WHERE inode = :ancestor
+                UNION SELECT parent FROM dirents JOIN path ON inode = node
+            ), moving (node) AS (
+                SELECT node FROM path JOIN dirents ON dirents.inode = node JOIN synced ON synced.inode = node
+                WHERE (synced.parent, synced.name) <> (dirents.parent, dirents.name)
+            )
+            """
+    }
+
+    /// Filters rows of `pending` as ``concerns(_:_:)`` does.
+    private static func isPendingBelow(_ ancestor: InodeNumber) -> String {
+        guard ancestor != .root else { return "WHERE true" }
+        return """
+            WHERE inode IN (
+                SELECT start FROM above WHERE node = :ancestor UNION ALL SELECT node FROM moving)
             """
     }
 

@@ -3,7 +3,7 @@ package struct PendingSummary: Hashable, Sendable {
     package var count: UInt64 = 0
     /// Local deletions among them.
     package var deletions: UInt64 = 0
-    /// Bytes of the files among them.
+    /// Bytes of the files among them, without ``openAndSent``.
     package var bytes: UInt64 = 0
     /// Changes whose last attempt failed permanently.
     package var failed: UInt64 = 0
@@ -15,7 +15,7 @@ package struct PendingSummary: Hashable, Sendable {
     package var excluded: UInt64 = 0
     /// Changes that are being sent.
     package var transferring: UInt64 = 0
-    /// Files still open for writing whose bytes so far are sent.
+    /// Files among them that are still open for writing, and of which nothing is left to send so far.
     package var openAndSent: UInt64 = 0
 
     /// Whether nothing more can be sent in the present state.

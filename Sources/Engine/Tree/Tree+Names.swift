@@ -258,7 +258,7 @@ extension Tree {
         _ database: Database
     ) throws {
         if configuration.exclusions.dependOnPaths {
-            try database.reconsiderExcluded(at: now, due: agenda.due())
+            try database.reconsiderExcluded(below: directory, at: now, due: agenda.due())
         } else if isLeaving {
             try database.reconsiderExcluded(in: directory, at: now, due: agenda.due())
         }

@@ -65,9 +65,13 @@ function pendingOf({ counts, items }, rates) {
   // A file counts as a whole until it is sent.
   const sent = items.reduce((sum, item) => sum + (item.state === "uploading" ? item.bytesSent : 0), 0);
   const left = Math.max(0, counts.pendingBytes - sent);
-  if (counts.pending > 0) {
+  const open = counts.open ?? 0;
+  const remaining = counts.pending - open;
+  if (remaining > 0) {
     const bytes = left > 0 ? `, ${size(left)}` : "";
-    parts.push(`${count(counts.pending, "change", "changes")} to send${bytes}`);
+    parts.push(`${count(remaining, "change", "changes")} to send${bytes}`);
+  } else if (open > 0) {
+    parts.push(`Every change is on the remote; ${count(open, "file is", "files are")} still open for writing`);
   } else {
     parts.push("Everything is on the remote");
   }

@@ -70,7 +70,7 @@ async function sendNow(mount, paths, progress) {
   const last = await mount.progress(
     "sync",
     { paths, timeout: 20 },
-    progress((step) => `Sending: ${count(step.pending, "item", "items")}, ${size(step.bytesPending)} left.`),
+    progress((step) => `Sending: ${count(step.pending - (step.open ?? 0), "item", "items")}, ${size(step.bytesPending)} left.`),
   );
   const failure = last.failed[0] ?? last.waiting?.find((item) => item.attempts > 0);
   if (failure) throw new Error(`${failure.path}: ${failure.error.why}`);
