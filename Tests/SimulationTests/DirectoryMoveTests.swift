@@ -33,6 +33,49 @@ struct DirectoryMoveTests {
         }
     }
 
+    /// Goal: a file keeps its content and its identity, and a change of it is no conflict, although the store
+    /// gives its copy another version.
+    @Test(arguments: [false, true])
+    func `of copies with other etags are no changes`(dies: Bool) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.movesDirectoriesAtOnce = false
+        settings.provider.movesFilesAtOnce = false
+        settings.provider.givesCopiesOtherETags = true
+        settings.provider.pieceDelay = .milliseconds(100)...(.milliseconds(100))
+        try Scenario.run(settings: settings) { it in
+            try await it.makeDirectory("old")
+            for index in 0..<8 { try await it.write("old/f\(index)", [UInt8(index)]) }
+            #expect(try await it.rest())
+            let inodes = try await Self.inodes(in: "old", it)
+            try await it.rename("old", to: "new")
+            if dies {
+                for _ in 0..<1_000 where !it.remotePaths.contains("new/f2") {
+                    try await it.wait(.milliseconds(10))
+                }
+                #expect(it.remotePaths.contains("old/f6"), "it is half-way")
+                await it.mount.kill()
+                try it.mount.start()
+            }
+            try await it.write("new/f1", [101])
+            try await it.write("new/f6", [106])
+            #expect(try await it.rest())
+            let names = (0..<8).map { "new/f\($0)" }
+            #expect(it.remotePaths == ["new"] + names)
+            #expect(it.remoteBytes("new/f1") == [101] && it.remoteBytes("new/f6") == [106])
+            try await it.refresh("new")
+            #expect(try it.status().conflicts.isEmpty)
+            #expect(try await Self.inodes(in: "new", it) == inodes)
+            it.remote.setReachable(false)
+            for index in [0, 7] { #expect(try await it.read("new/f\(index)") == [UInt8(index)]) }
+        }
+    }
+
+    private static func inodes(in path: String, _ it: Scenario) async throws -> [InodeNumber] {
+        var inodes: [InodeNumber] = []
+        for index in 0..<8 { inodes.append(try await it.find("\(path)/f\(index)")) }
+        return inodes
+    }
+
     /// A directory `old` of eight files is on its way to `new`: `f2` has moved, `f7` has not.
     private static func amidMove(
         _ body: @escaping @Sendable (Scenario) async throws -> Void

@@ -38,7 +38,8 @@ extension Database {
         in directory: InodeNumber, at now: Timestamp, due: Duration
     ) throws {
         try reconsider(
-            "dirents JOIN excluded USING (inode) WHERE parent = :directory", ["directory": directory],
+            "dirents JOIN excluded USING (inode) WHERE parent = :directory",
+            ["directory": directory],
             at: now, due: due)
     }
 

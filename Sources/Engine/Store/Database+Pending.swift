@@ -202,7 +202,9 @@ extension Database {
     /// the remote still has in another place, with everything in it.
     func concerns(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
         if try isBelow(ancestor, inode) { return true }
-        guard let dirent = try dirent(of: inode), let synced = try synced(inode) else { return false }
+        guard let dirent = try dirent(of: inode), let synced = try synced(inode) else {
+            return false
+        }
         return try (synced.parent, synced.name) != (dirent.parent, dirent.name)
             && isBelow(inode, ancestor)
     }

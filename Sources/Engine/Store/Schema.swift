@@ -21,6 +21,7 @@ enum Schema {
         migrator.registerMigration("eviction_order") { try $0.execute(sql: evictionOrder) }
         migrator.registerMigration("held_listings") { try $0.execute(sql: heldListings) }
         migrator.registerMigration("suspect_unsynced") { try $0.execute(sql: suspectUnsynced) }
+        migrator.registerMigration("copies") { try $0.execute(sql: copies) }
         return migrator
     }()
 
@@ -306,6 +307,18 @@ enum Schema {
         -- The number of confirmations before a deletion was held: a later one includes it.
         ALTER TABLE remote ADD COLUMN confirmations INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX remote_gone ON remote (inode) WHERE gone = 1 AND held = 0;
+        """
+
+    private static let copies = """
+        -- The files that the store has copied while it moves the directory above them, with their etags in
+        -- the old place and in the new one, until the move is complete.
+        CREATE TABLE copies (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            directory INTEGER NOT NULL,
+            former TEXT NOT NULL,
+            etag TEXT NOT NULL
+        );
+        CREATE INDEX copies_directory ON copies (directory);
         """
 
     private static let excluded = """

@@ -215,7 +215,8 @@ final class Uploader: Sendable {
         let object = try await progress.tracking(state.inode, .move) {
             try await gate.move(
                 place.key, etag: state.baseVersion, to: destination, base: base,
-                continues: false, nonce: try nonce(of: state))
+                continues: false, nonce: try nonce(of: state),
+                noteCopies: store.noteCopies(in: state.inode))
         }
         try await requireKind(of: object, at: destination, state, from: place.key)
         return try commit(
@@ -277,6 +278,7 @@ final class Uploader: Sendable {
                     generation: generation,
                     extendedAttributes: attributes.extendedAttributes),
                 of: inode)
+            if record.kind == .directory { try database.adoptCopies(in: inode) }
             if !gate.traits.listsMetadata {
                 try database.setRemoteModified(object.remoteModified, of: inode)
             }

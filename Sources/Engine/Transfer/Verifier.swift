@@ -198,7 +198,8 @@ struct Verifier: Sendable {
         var moved: RemoteObject?
         do throws(ProviderError) {
             moved = try await gate.move(
-                former, etag: nil, to: place, base: .absent, continues: true)
+                former, etag: nil, to: place, base: .absent, continues: true, nonce: nil,
+                noteCopies: store.noteCopies(in: inode))
         } catch {
             switch error.kind {
             case .exists, .missing, .wrongKind, .unsupported, .changed:
@@ -381,6 +382,7 @@ struct Verifier: Sendable {
                     generation: generation,
                     extendedAttributes: extendedAttributes),
                 of: inode)
+            if object.kind == .directory { try database.adoptCopies(in: inode) }
             try merge.context.setRemoteModified(object, of: inode, in: database)
             // No mode was sent: another one came from another client.
             if isModeKept, let record = try database.inode(inode) {

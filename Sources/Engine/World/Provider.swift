@@ -143,12 +143,14 @@ package protocol Provider: Sendable {
     ///     part of it may be at `destination` already. Used only if
     ///     ``ProviderTraits/movesDirectoriesAtOnce`` is false.
     ///   - nonce: As in ``setAttributes(_:to:only:etag:nonce:)``.
+    ///   - noteCopies: Called with the files of a moved directory that have other etags in the new place, before
+    ///     the originals are deleted.
     /// - Returns: The object at its destination; the etag of a file may have changed.
     /// - Throws: `.missing` (the object or the destination's parent), `.changed` (the object, or
     ///   the file to be replaced), `.exists` if `base` is `.absent` and the destination is not.
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject
 
     /// Deletes one version of a file, a symbolic link, or an empty directory.
@@ -231,7 +233,7 @@ extension Provider {
         of key: ObjectKey, etag: ETag
     ) async throws(ProviderError) -> (any ContentChecksum)? { nil }
 
-    /// Moves an object without a nonce to recognise it by.
+    /// Moves an object without a nonce to recognise it by, and forgets the versions of copies.
     ///
     /// - Parameter continues: Whether an earlier call was interrupted.
     package func move(
@@ -239,9 +241,27 @@ extension Provider {
         continues: Bool = false
     ) async throws(ProviderError) -> RemoteObject {
         try await move(
-            key, etag: etag, to: destination, base: base, continues: continues, nonce: nil)
+            key, etag: etag, to: destination, base: base, continues: continues, nonce: nil
+        ) { _ in }
     }
 }
+
+/// A file that a store has copied while it moves the directory above it, and that has another etag since.
+package struct CopiedFile: Hashable, Sendable {
+    /// The names below the directory, the last one that of the file.
+    package var path: [FileName]
+    package var former: ETag
+    package var etag: ETag
+
+    package init(path: [FileName], former: ETag, etag: ETag) {
+        self.path = path
+        self.former = former
+        self.etag = etag
+    }
+}
+
+/// Stores the etags of copies; returns once they survive the end of the process.
+package typealias CopyNote = @Sendable ([CopiedFile]) throws(ProviderError) -> Void
 
 /// The caller's side of one upload, which keeps the data that a stateless provider needs to resume
 /// it after an earlier attempt, or in a later process.

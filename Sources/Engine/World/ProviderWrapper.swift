@@ -120,12 +120,13 @@ extension ProviderWrapper {
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         try await around(.move(key, to: destination, isFile: etag != nil)) {
             () async throws(ProviderError) in
             try await inner.move(
-                key, etag: etag, to: destination, base: base, continues: continues, nonce: nonce)
+                key, etag: etag, to: destination, base: base, continues: continues, nonce: nonce,
+                noteCopies: noteCopies)
         }
     }
 

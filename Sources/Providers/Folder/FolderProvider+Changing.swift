@@ -21,7 +21,7 @@ extension FolderProvider {
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         try await perform(onCancel: .finish) { () throws(ProviderError) in
             let from = try root.place(of: key)

@@ -4,7 +4,7 @@ import ProviderSupport
 extension RcloneProvider {
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         let newPath = try remote.newPath(destination)
         guard !destination.names.starts(with: key.names) || destination == key else {

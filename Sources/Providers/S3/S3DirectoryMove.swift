@@ -16,6 +16,7 @@ struct S3DirectoryMove: Sendable {
     let copier: S3Copier
     let remover: S3Remover
     let conditions: S3Conditions
+    let noteCopies: CopyNote
     /// Objects and markers that remain in the old place.
     private(set) var staying: Set<S3Key> = []
 
@@ -98,6 +99,15 @@ struct S3DirectoryMove: Sendable {
         let etag: ETag
         let target: S3Key
         let targetETag: ETag
+
+        /// - Returns: nil if a part of its key has no name of its own. It seems to be a new version later.
+        func file(below directory: S3KeyMap.Place) -> CopiedFile? {
+            let parts = source.bytes.dropFirst(directory.directory.bytes.count)
+                .split(separator: S3Key.slash, omittingEmptySubsequences: false)
+            let names = parts.compactMap { S3Name(part: Array($0)).name }
+            guard names.count == parts.count else { return nil }
+            return CopiedFile(path: names, former: etag, etag: targetETag)
+        }
     }
 
     private enum Outcome: Sendable {
@@ -156,6 +166,7 @@ struct S3DirectoryMove: Sendable {
         guard let etag = copy else { return .done }
         let copied = Copied(source: source, etag: head.etag, target: target, targetETag: etag)
         if conditions.batchIfVersion { return .copied(copied) }
+        try note([copied])
         try await deleteSource(of: copied)
         return .done
     }
@@ -193,9 +204,18 @@ struct S3DirectoryMove: Sendable {
             && copy.metadata.modified == (head.metadata.modified ?? head.modified)
     }
 
+    /// Reports the copies whose ETags differ from those of the originals.
+    private func note(_ copied: [Copied]) throws(ProviderError) {
+        let files = copied.compactMap { version in
+            version.etag == version.targetETag ? nil : version.file(below: from)
+        }
+        if !files.isEmpty { try noteCopies(files) }
+    }
+
     /// Deletes copied versions: in one request if the store honours versions there, then one by one
     /// those that it does not report as deleted.
     private func deleteSources(of copied: [Copied]) async throws(ProviderError) {
+        try note(copied)
         // XML cannot express control characters.
         let batch = copied.filter { $0.source.bytes.allSatisfy { $0 >= 0x20 } }
         var gone: Set<S3Key> = []

@@ -9,10 +9,10 @@ struct S3Mover: Sendable {
 
     private var client: S3Client { tree.client }
 
-    /// As ``Provider/move(_:etag:to:base:continues:nonce:)``.
+    /// As ``Provider/move(_:etag:to:base:continues:nonce:noteCopies:)``.
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         guard key != .root, destination != .root else {
             throw S3Failure.unsupported("the root cannot be moved or replaced")
@@ -37,7 +37,8 @@ struct S3Mover: Sendable {
         guard case .absent = base else {
             throw ProviderError(.wrongKind, "a directory cannot replace a file")
         }
-        return try await moveDirectory(key, node.head, to: destination, continues: continues)
+        return try await moveDirectory(
+            key, node.head, to: destination, continues: continues, noteCopies)
     }
 
     // MARK: One object
@@ -128,7 +129,8 @@ struct S3Mover: Sendable {
     // MARK: A directory
 
     private func moveDirectory(
-        _ key: ObjectKey, _ marker: S3Head?, to destination: ObjectKey, continues: Bool
+        _ key: ObjectKey, _ marker: S3Head?, to destination: ObjectKey, continues: Bool,
+        _ noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         let (from, to) = (tree.keys.place(of: key), tree.keys.place(of: destination))
         guard !from.isBeginning, !to.isBeginning else {
@@ -155,7 +157,7 @@ struct S3Mover: Sendable {
         }
         var move = S3DirectoryMove(
             from: from, to: to, directories: directories, copier: copier, remover: remover,
-            conditions: conditions)
+            conditions: conditions, noteCopies: noteCopies)
         try await move.run()
         return try await tree.directory(destination, marker: to.marker)
     }

@@ -143,7 +143,7 @@ package final class S3Provider: Provider {
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         defer {
             // That of a directory.
@@ -152,7 +152,8 @@ package final class S3Provider: Provider {
             }
         }
         return try await mover.move(
-            key, etag: etag, to: destination, base: base, continues: continues, nonce: nonce)
+            key, etag: etag, to: destination, base: base, continues: continues, nonce: nonce,
+            noteCopies: noteCopies)
     }
 
     package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {

@@ -115,7 +115,7 @@ package struct WebDAVProvider: Provider {
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         try await mover.move(key, etag: etag, to: destination, base: base)
     }

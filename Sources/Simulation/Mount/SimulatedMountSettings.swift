@@ -42,6 +42,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.storesAttributesAtOnce = random.nextBool()
         settings.provider.movesFilesAtOnce = random.nextBool()
         settings.provider.passesOnRefusals = seed / 13 % 2 == 1
+        settings.provider.givesCopiesOtherETags = seed / 17 % 2 == 1
         settings.provider.tellsVersionsAhead = seed % 2 == 1
         settings.engine.firstLookMax = .milliseconds([0, 100, 1_000][Int(seed / 3 % 3)])
         settings.engine.evictedAtOnceMax = [0, 1, 1_024][Int(seed / 2 % 3)]

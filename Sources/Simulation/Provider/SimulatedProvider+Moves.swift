@@ -5,12 +5,13 @@ import Synchronization
 extension SimulatedProvider {
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, nonce: WriteNonce?
+        continues: Bool, nonce: WriteNonce?, noteCopies: @escaping CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("move \"\(key)\" to \"\(destination)\"")
         let kind = state.withLock { try? $0.tree.node(key).kind }
         if kind == .directory, etag == nil, !settings.movesDirectoriesAtOnce {
-            return try await moveInSteps(key, to: destination, continues: continues)
+            return try await moveInSteps(
+                key, to: destination, continues: continues, noteCopies)
         }
         guard let kind, kind != .directory, !settings.movesFilesAtOnce else {
             return try change { tree throws(ProviderError) in
@@ -31,7 +32,7 @@ extension SimulatedProvider {
 
     /// Moves a directory object by object. Objects moved before a failure stay in the new place.
     private func moveInSteps(
-        _ key: ObjectKey, to destination: ObjectKey, continues: Bool
+        _ key: ObjectKey, to destination: ObjectKey, continues: Bool, _ noteCopies: CopyNote
     ) async throws(ProviderError) -> RemoteObject {
         try step { tree throws(ProviderError) in
             guard !tree.isBelow(destination, key) else {
@@ -59,7 +60,10 @@ extension SimulatedProvider {
                 }
             case .moved: break
             case .stays(let name): staying.insert(name)
-            case .copied(let copied):
+            case .copied(let copied, let etag):
+                if let former = copied.etag, let etag, etag != former {
+                    try noteCopies([CopiedFile(path: [copied.name], former: former, etag: etag)])
+                }
                 try await pause()
                 try step { tree throws(ProviderError) in
                     try tree.delete(
@@ -72,8 +76,8 @@ extension SimulatedProvider {
     private enum MovedChild {
         case none
         case moved
-        /// The original has not been deleted yet.
-        case copied(RemoteObject)
+        /// The original has not been deleted yet; the version of the copy.
+        case copied(RemoteObject, ETag?)
         /// Another object has this name in the new place.
         case stays(FileName)
     }
@@ -91,6 +95,12 @@ extension SimulatedProvider {
             let (from, to) = (key.appending(child.name), destination.appending(child.name))
             var there = try? tree.object(to)
             there?.remoteModified = child.remoteModified
+            let etag = there?.etag
+            if settings.givesCopiesOtherETags, child.kind == .file,
+                try tree.node(from).bytes == (try? tree.node(to))?.bytes
+            {
+                there?.etag = child.etag
+            }
             // An interrupted move may have left it.
             let isCopied = there == child && child.kind != .directory
             guard there == nil || isCopied else { return .stays(child.name) }
@@ -99,8 +109,13 @@ extension SimulatedProvider {
                 _ = try tree.move(from, etag: child.etag, to: to, base: .absent)
                 return .moved
             }
-            if !isCopied { try tree.copyVersion(from, to: to) }
-            return .copied(child)
+            if isCopied { return .copied(child, etag) }
+            if settings.givesCopiesOtherETags {
+                let copy = try tree.copy(from, etag: child.etag, to: to, base: .absent)
+                return .copied(child, copy.etag)
+            }
+            try tree.copyVersion(from, to: to)
+            return .copied(child, child.etag)
         }
     }
 }

@@ -44,6 +44,8 @@ package struct SimulatedProviderSettings: Sendable {
 
     /// Whether a directory moves in one step or object by object.
     package var movesDirectoriesAtOnce = true
+    /// Whether the files of a directory that it moves object by object get other etags.
+    package var givesCopiesOtherETags = false
     /// Whether a file gets its attributes with its bytes or in a second step.
     package var storesAttributesAtOnce = true
     /// Whether the session is told the etag of an upload before it happens; otherwise the file keeps

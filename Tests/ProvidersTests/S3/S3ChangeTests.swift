@@ -45,7 +45,7 @@ import Transport
         await expectFailure { _ = try await provider.stat(known) }
         await expectFailure {
             _ = try await provider.move(
-                known, etag: ETag("1"), to: new, base: .absent, continues: false)
+                known, etag: ETag("1"), to: new, base: .absent)
         }
         #expect(store.state.withLock { $0.objects.keys.sorted() } == ["known"])
         for size in [4, 20] as [UInt64] {
@@ -282,6 +282,38 @@ import Transport
                 == Set(names.map { "e/" + $0 } + ["e/", "d/", "d/tree/", "d/tree/7", "d/sub/5"]))
         #expect(objects["d/tree/7"] == "tree/7" && objects["e/tree/7"] == "foreign")
         #expect(objects["d/sub/5"] == "foreign" && objects["e/sub/5"] == "copy-of-sub/5")
+    }
+
+    @Test(arguments: [true, false])
+    func `copies with other ETags are noted before the originals are deleted`(inBatches: Bool)
+        async throws
+    {
+        let store = TinyS3()
+        store.state.withLock { state in
+            for name in ["d/", "d/a", "d/sub/", "d/sub/b"] {
+                state.objects[name] = TinyS3.Object(
+                    etag: name, bytes: name.hasSuffix("/") ? [] : [1])
+            }
+        }
+        let provider = try store.provider()
+        provider.probe.known.withLock { $0?.batchIfVersion = inBatches }
+        let noted = Mutex<[CopiedFile]>([])
+        _ = try await provider.move(
+            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: false, nonce: nil
+        ) { files in
+            let objects = store.state.withLock { $0.objects }
+            for file in files { #expect(objects[file.former.description] != nil) }
+            noted.withLock { $0 += files }
+        }
+        let expected = try [["a"], ["sub", "b"]].map { path in
+            let former = "d/" + path.joined(separator: "/")
+            return CopiedFile(
+                path: try path.map { try #require(FileName($0)) }, former: ETag(former),
+                etag: ETag("copy-of-" + former))
+        }
+        #expect(Set(noted.withLock { $0 }) == Set(expected))
+        let left = store.state.withLock { $0.objects.keys.filter { $0.hasPrefix("d/") } }
+        #expect(left.isEmpty)
     }
 
     @Test func `files that keep changing are left for later`() async throws {
