@@ -85,6 +85,20 @@ final class Uploader: Sendable {
         }
     }
 
+    /// Whether a refusal may concern a request that was repeated, as its answer was lost: its own result was
+    /// in the way.
+    private func mayBeRepeated(
+        _ plan: SyncOperation, _ state: SyncState, refusedWith kind: ProviderError.Kind
+    ) -> Bool {
+        guard state.kind == .file, [.changed, .exists, .missing].contains(kind) else {
+            return false
+        }
+        switch plan {
+        case .upload, .setAttributes: return true
+        default: return false
+        }
+    }
+
     /// Carries out one operation on the remote.
     ///
     /// - Parameter commitCount: ``Store/commitCount`` before `state` was read.
@@ -154,6 +168,11 @@ final class Uploader: Sendable {
         if error.cause is UnwantedUpload { return }
         if mayHaveMoved(plan, state, refusedWith: error.kind),
             try await verifier.hasMoved(state.inode, from: place.key, to: place.destination)
+        {
+            return
+        }
+        if mayBeRepeated(plan, state, refusedWith: error.kind),
+            try await verifier.hasHappened(state.inode, at: place.key)
         {
             return
         }

@@ -97,6 +97,22 @@ struct Verifier: Sendable {
         return true
     }
 
+    /// Recognises a refused change of a file that has happened nevertheless.
+    ///
+    /// - Returns: Whether it has; then the result is stored.
+    func hasHappened(_ inode: InodeNumber, at place: ObjectKey) async throws -> Bool {
+        guard let state = try store.read({ try $0.syncState(of: inode) }), let intent = state.intent
+        else { return false }
+        let object = try await gate.statIfPresent(place)
+        guard let object,
+            try await isResult(
+                object, at: place, of: intent, state, trustsTemporaryNames: false,
+                comparesContent: false)
+        else { return false }
+        try conclude(intent, inode, with: object)
+        return true
+    }
+
     /// Whether an object is none, or the version that was there before.
     private func isKnown(_ object: RemoteObject?, _ state: SyncState) -> Bool {
         guard let object else { return true }
@@ -212,9 +228,11 @@ struct Verifier: Sendable {
     }
 
     /// Whether an object is the result of an intended change.
+    ///
+    /// - Parameter comparesContent: Whether it is fetched if nothing else can prove that.
     private func isResult(
         _ object: RemoteObject?, at key: ObjectKey, of intent: IntentRecord, _ state: SyncState,
-        trustsTemporaryNames: Bool = true
+        trustsTemporaryNames: Bool = true, comparesContent: Bool = true
     ) async throws -> Bool {
         guard let object, object.kind == state.kind else { return false }
         switch object.kind {
@@ -237,7 +255,7 @@ struct Verifier: Sendable {
             }
             // Only equal bytes are a proof now: another client may have stored others of the same
             // size and time.
-            guard isUnchanged(state, since: intent) else { return false }
+            guard comparesContent, isUnchanged(state, since: intent) else { return false }
             return try await isSame(object, at: key, state)
         }
     }

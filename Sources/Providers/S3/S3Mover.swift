@@ -55,11 +55,11 @@ struct S3Mover: Sendable {
         if key.parent != destination.parent {
             try await directories.keepParent(of: key)
         }
+        let metadata = metadata(of: head, nonce)
         let etag: ETag
         do throws(ProviderError) {
             etag = try await copier.copy(
-                source, head, to: target, metadata: metadata(of: head, nonce),
-                conditions.onCopy(S3Condition(base)))
+                source, head, to: target, metadata: metadata, conditions.onCopy(S3Condition(base)))
         } catch {
             guard error.kind == .changed || error.kind == .missing else { throw error }
             // Find out whether the source or the destination is meant.
@@ -67,7 +67,11 @@ struct S3Mover: Sendable {
                 throw S3Failure.missing
             }
             if now.etag != head.etag { throw S3Failure.changed }
-            throw Self.refused(base)
+            // The request was repeated if its answer was lost; then its own copy was in the way.
+            guard let there = try await client.head(target),
+                Self.isCopy(there, of: head, with: metadata)
+            else { throw Self.refused(base) }
+            etag = there.etag
         }
         guard let copied = try await client.head(target) else {
             throw ProviderError(.unreachable, "the copy is missing from its new place")
@@ -88,6 +92,14 @@ struct S3Mover: Sendable {
         if metadata.modified == nil { metadata.setModified(head.modified) }
         metadata.setNonce(nonce)
         return metadata
+    }
+
+    private static func isCopy(_ copy: S3Head, of head: S3Head, with metadata: S3Metadata?) -> Bool
+    {
+        var expected = metadata ?? head.metadata
+        if expected.modified == nil { expected.setModified(head.modified) }
+        return copy.size == head.size && copy.metadata == expected
+            && (copy.etag == head.etag || head.givesCopiesOtherETags)
     }
 
     private static func refused(_ base: BaseVersion) -> ProviderError {

@@ -19,7 +19,10 @@ extension SimulatedProvider {
             }
         }
         let copy = try change { tree throws(ProviderError) in
-            try tree.copy(key, etag: etag, to: destination, base: base, nonce: nonce)
+            if let copy = tree.existingCopy(of: key, etag: etag, at: destination, nonce: nonce) {
+                return copy
+            }
+            return try tree.copy(key, etag: etag, to: destination, base: base, nonce: nonce)
         }
         try await pause()
         let delete = { (tree: inout Tree) throws(ProviderError) in

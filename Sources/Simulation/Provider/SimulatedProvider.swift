@@ -374,7 +374,8 @@ package final class SimulatedProvider: Provider {
         return try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
             defer { state.noteChanges(at: clock.uptime) }
-            let value = try step(&state.tree)
+            var value = try step(&state.tree)
+            if state.random.happens(state.faults[.repeated]) { value = try step(&state.tree) }
             if state.random.happens(state.faults[.unreachableAfter]) {
                 throw ProviderError(.unreachable, "the answer was lost")
             }

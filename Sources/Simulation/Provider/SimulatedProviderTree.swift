@@ -179,6 +179,18 @@ struct SimulatedProviderTree {
         return copy
     }
 
+    /// The result of ``copy(_:etag:to:base:nonce:)``, if the same call was made before.
+    func existingCopy(
+        of key: ObjectKey, etag: ETag?, at destination: ObjectKey, nonce: WriteNonce?
+    ) -> RemoteObject? {
+        guard key != destination, let original = try? node(key), original.kind == .file,
+            original.etag == etag, let copy = try? node(destination), copy.etag != etag,
+            copy.nonce != nil, copy.nonce == nonce ?? original.nonce, copy.bytes == original.bytes,
+            copy.modified == original.modified
+        else { return nil }
+        return try? object(destination)
+    }
+
     /// ``copy(_:etag:to:base:)`` to a free key, with the version mark of the original.
     mutating func copyVersion(_ key: ObjectKey, to destination: ObjectKey) throws(ProviderError) {
         let etag = try node(key).etag
