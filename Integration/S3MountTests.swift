@@ -212,6 +212,52 @@ struct S3MountTests {
         }
     }
 
+    /// Goal: a store like Amazon's gives the copy of a file that was sent in parts another ETag; here it is
+    /// the same file.
+    @Test func `a file sent in parts keeps its identity when its folder is renamed`() async throws {
+        try await ObjectStore.with(.moto) { store in
+            func etag(_ key: String) throws -> String {
+                try store.python(
+                    "print(s3.head_object(Bucket=bucket, Key='p/' + arguments[0])['ETag'])", key)
+            }
+            try MountedFolder.with(Self.options(store)) { folder in
+                try Files.makeDirectory(folder.local("a"))
+                try Files.makeDirectory(folder.local("a/sub"))
+                try Files.write(
+                    [UInt8](repeating: 7, count: 17 << 20), to: folder.local("a/sub/film"))
+                try folder.sync()
+                let (number, first) = (
+                    try Files.status(folder.local("a/sub/film")).st_ino, try etag("a/sub/film")
+                )
+                try Files.rename(folder.local("a"), to: folder.local("b"))
+                try folder.sync()
+                #expect(try etag("b/sub/film") != first, "that is what the test is about")
+                // The listing that shows this file shows that one.
+                try store.python("s3.put_object(Bucket=bucket, Key='p/b/sub/beside', Body=b'1')")
+                try eventually("the folder was listed") {
+                    try Files.names(in: folder.local("b/sub")) == ["beside", "film"]
+                }
+                #expect(try Files.status(folder.local("b/sub/film")).st_ino == number)
+                #expect(try folder.state(of: "b/sub/film") == "local")
+
+                try Files.rename(folder.local("b"), to: folder.local("c"))
+                let file = try OpenFile(folder.local("c/sub/film"), O_RDWR)
+                try file.write([1], at: 5)
+                try file.close()
+                try folder.sync()
+                #expect(
+                    try Files.names(in: folder.local("c/sub")) == ["beside", "film"],
+                    "there is no conflict")
+                #expect(
+                    try store.python(
+                        """
+                        print(s3.get_object(Bucket=bucket, Key='p/c/sub/film')['Body'].read(7))
+                        """) == "b'\\x07\\x07\\x07\\x07\\x07\\x01\\x07'\n")
+                #expect(try folder.report().conflicts.isEmpty)
+            }
+        }
+    }
+
     /// Goal: what others made under keys that are no paths can be worked with like anything else.
     ///
     /// Method: every object is edited, cut, renamed and removed, and the bucket looked at in between.
