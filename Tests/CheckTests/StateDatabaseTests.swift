@@ -148,7 +148,7 @@ import Testing
         let page = try #require(root)
         try overwrite((page - 1) * 4096..<page * 4096)
         let tables = try DatabaseRescue.rescue(fixture.database, into: fixture.path + "/saved")
-        #expect(tables.count == 18)
+        #expect(tables.count == 19)
         #expect(tables.filter { !$0.isWhole }.map(\.name) == ["dirents"])
         let empty = tables.filter { $0.rows == 0 && $0.isWhole }.map(\.name)
         #expect(Set(empty).isSuperset(of: ["xattrs", "discarded", "conflicts", "intents"]))
@@ -205,7 +205,7 @@ import Testing
         }
         let saved = fixture.path + "/saved"
         let tables = try DatabaseRescue.rescue(fixture.database, into: saved)
-        #expect(tables.count == 18)
+        #expect(tables.count == 19)
         #expect(tables.filter { !$0.isWhole }.map(\.name) == [])
         try FileManager.default.removeItem(atPath: fixture.database)
         try FileManager.default.moveItem(atPath: saved, toPath: fixture.database)
@@ -217,7 +217,7 @@ import Testing
         #expect(try condition() == .damaged("file is not a database"))
         let saved = fixture.path + "/saved"
         let tables = try DatabaseRescue.rescue(fixture.database, into: saved)
-        #expect(tables.count == 18)
+        #expect(tables.count == 19)
         #expect(tables.allSatisfy { !$0.isWhole && $0.rows == 0 })
         try FileManager.default.removeItem(atPath: fixture.database)
         try FileManager.default.moveItem(atPath: saved, toPath: fixture.database)

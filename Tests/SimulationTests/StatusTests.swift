@@ -134,6 +134,8 @@ struct StatusTests {
                 #expect(!status.pending.isSettled)
                 #expect(status.pending.count == 1)
                 #expect(status.items.map(\.path) == ["new"])
+                let isAbove = path != "new"
+                #expect(try await status.pending.above == (isAbove ? [it.find("new")] : []))
             }
             let beside = try await it.find("beside")
             #expect(try it.engine.status(below: beside, limit: 10).pending.count == 0)

@@ -27,10 +27,11 @@ extension MountedEngine {
                 let pending = try await onEngine { () async throws(EngineError) in
                     try engine.status(below: .root, limit: 0).pending
                 }
-                guard pending.count > 0 else {
-                    return SyncProgress.nothingPending(held: pending.held)
+                guard pending.remaining > 0 else {
+                    return SyncProgress.nothingPending(
+                        held: pending.held, open: pending.openAndSent)
                 }
-                return counted(pending.count, "change", "changes")
+                return counted(pending.remaining, "change", "changes")
                     + " (\(HumanSize.format(pending.bytes))) not yet on the remote"
             } catch {
                 return "the pending changes are not known"

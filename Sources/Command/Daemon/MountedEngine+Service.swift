@@ -29,9 +29,10 @@ extension MountedEngine {
         try await onEngine { () async throws(EngineError) in
             var report = StatusReport(
                 about, remote: RemoteReachability(isReachable: true, since: Date()))
+            var above: Set<InodeNumber> = []
             for path in paths {
                 let inode = try await engine.resolve(path)
-                try add(inode, limit: limit, to: &report)
+                try add(inode, limit: limit, to: &report, besides: &above)
             }
             report.limitTexts()
             report.lostAndFound = lostAndFound
@@ -56,15 +57,20 @@ extension MountedEngine {
             files: UInt64(count), path: "\(options.stateDirectory)/\(StateFiles.lostFolder)")
     }
 
+    /// - Parameter above: Directories that were counted for one of several paths below them.
     private func add(
-        _ inode: InodeNumber, limit: Int, to report: inout StatusReport
+        _ inode: InodeNumber, limit: Int, to report: inout StatusReport,
+        besides above: inout Set<InodeNumber>
     ) throws(EngineError) {
         let status = try engine.status(below: inode, limit: limit)
+        let repeated = above.intersection(status.pending.above)
+        above.formUnion(status.pending.above)
         report.counts.items = status.itemCount
         report.unstored = status.unstoredCount > 0 ? status.unstoredCount : nil
         report.counts.localBytes = status.localBytes
         report.cacheBytesMax = status.cacheBytesMax
-        report.counts.pending += status.pending.count
+        report.counts.pending +=
+            status.pending.count - min(status.pending.count, UInt64(repeated.count))
         if status.pending.excluded > 0 { report.counts.excluded = status.pending.excluded }
         if status.pending.openAndSent > 0 {
             report.counts.open = (report.counts.open ?? 0) + status.pending.openAndSent
@@ -88,7 +94,7 @@ extension MountedEngine {
             since: status.reachability.since?.date ?? report.since,
             refusesCredentials: status.reachability.isUnauthorized,
             message: status.reachability.reason)
-        var items = status.items + status.downloads
+        var items = status.items.filter { !repeated.contains($0.inode) } + status.downloads
         let isNamed = inode != .root
         if isNamed, !items.contains(where: { $0.inode == inode }) {
             items.insert(try engine.item(inode), at: 0)

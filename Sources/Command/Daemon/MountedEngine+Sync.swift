@@ -160,7 +160,7 @@ extension MountedEngine {
     ) async throws(ControlError) {
         progress.isTimedOut = true
         progress.isDone = true
-        progress.unsent = progress.pending
+        progress.unsent = progress.remaining
         progress.waiting = try await waits(below: inodes, limit: Self.waitingMax)
     }
 
@@ -172,7 +172,8 @@ extension MountedEngine {
             var waits: [SyncProgress.Wait] = []
             for inode in inodes {
                 let items = try engine.status(below: inode, limit: limit).items
-                waits += items.filter { $0.failure?.isHeldDeletion != true }.map { .init($0) }
+                waits += items.filter { $0.failure?.isHeldDeletion != true && !$0.isOpenAndSent }
+                    .map { .init($0) }
             }
             return Array(waits.prefix(limit))
         }

@@ -7,6 +7,8 @@ struct SyncMoment {
     var progress = SyncProgress(isDone: true)
     private var transferring: UInt64 = 0
     private var refusal: Problem?
+    /// Directories that were counted for one of several paths below them.
+    private var above: Set<InodeNumber> = []
 
     /// The number of failing items in a report, and of those under way.
     static let waitingMax = 20
@@ -17,7 +19,9 @@ struct SyncMoment {
 
     /// Adds what is pending below one of the paths of the sync.
     mutating func add(_ status: EngineStatus) {
-        progress.pending += status.pending.count
+        let repeated = above.intersection(status.pending.above)
+        above.formUnion(status.pending.above)
+        progress.pending += status.pending.count - min(status.pending.count, UInt64(repeated.count))
         if status.pending.held > 0 {
             progress.held = (progress.held ?? 0) + status.pending.held
         }
@@ -30,7 +34,7 @@ struct SyncMoment {
         if status.reachability.isUnauthorized, !status.pending.isSettled {
             // Nothing is sent until the user has renewed them.
             refusal = Problem(unauthorized: status.reachability)
-            progress.unsent += status.pending.count
+            progress.unsent += status.pending.remaining
         } else {
             progress.unsent += status.pending.failedFinally
         }
@@ -42,7 +46,7 @@ struct SyncMoment {
             progress.resting = rest.why + (rest.remedy.map { " (\($0))" } ?? "")
         }
         transferring += status.pending.transferring
-        for item in status.items {
+        for item in status.items where !repeated.contains(item.inode) {
             addTransfer(of: item)
             addFailure(of: item)
         }
@@ -116,8 +120,6 @@ extension SyncProgress.Wait {
             switch item.transfer?.kind {
             case .upload: "it is being sent, \(state.percent) %"
             case let kind?: "it \(kind.phrase)"
-            case nil where item.isOpenAndSent:
-                "it is open for writing, and all of it so far is on the remote"
             case nil where item.awaitsPause: "it is open for writing"
             case nil: "it waits for its turn"
             }

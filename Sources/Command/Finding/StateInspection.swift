@@ -39,7 +39,7 @@ enum StateInspection {
         do {
             let client = try Daemons().target(mountPoint: mount.mountPoint).client
             let counts = try await client.status(below: [], limit: 0).counts
-            report.pending = counts.pending
+            report.pending = counts.remaining
             report.pendingBytes = counts.pendingBytes
             report.held = counts.held?.deletions
             report.excluded = counts.excluded

@@ -112,7 +112,7 @@ struct UnmountCommand: AsyncParsableCommand {
         guard !last.isInVain || now else { throw failure(last) }
         try await waiter.wait(timeout: Self.endTimeout)
         if let unverified = last.unverified, !now { throw CommandFailure(unverified) }
-        guard last.pending > 0, last.unverified == nil else {
+        guard last.remaining > 0, last.unverified == nil else {
             return Console.printLine("\(last.line).")
         }
         Console.printLine("\(last.line); the next mount sends them.")

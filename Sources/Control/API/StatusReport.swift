@@ -79,7 +79,7 @@ package struct StatusCounts: Codable, Hashable, Sendable {
     package var open: UInt64?
 
     /// The pending items that have something to send: all of them but open files that are sent.
-    var remaining: UInt64 { pending - min(pending, open ?? 0) }
+    package var remaining: UInt64 { pending - min(pending, open ?? 0) }
 }
 
 extension StatusReport {

@@ -38,7 +38,7 @@ package struct SyncPatience {
             progress.unreachable != nil || !isSending
         else { return }
         progress.isDone = true
-        progress.unsent = progress.pending
+        progress.unsent = progress.remaining
         if let problem = progress.unreachable {
             progress.failed.insert(.init(path: "", error: problem), at: 0)
         } else {

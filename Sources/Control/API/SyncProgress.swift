@@ -87,7 +87,7 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var open: UInt64?
 
     /// The pending changes that have something to send, as in ``StatusCounts``.
-    var remaining: UInt64 { pending - min(pending, open ?? 0) }
+    package var remaining: UInt64 { pending - min(pending, open ?? 0) }
     /// The reason why some items are held, if any are.
     package var resting: String?
     /// The reason why the pending changes are not known, if the state cannot be read; the numbers

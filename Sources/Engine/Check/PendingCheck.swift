@@ -8,6 +8,7 @@ struct PendingCheck: CheckStep {
         ("remote", .remote), ("pending", .pending), ("intents", .intent),
         ("conflicts", .conflict), ("xattrs", .value), ("discarded", .content),
         ("pins", .value), ("excluded", .pending), ("held_listings", .pending),
+        ("copies", .synced),
     ]
 
     func run() throws {

@@ -52,7 +52,7 @@ struct ValueCheck: CheckStep {
     private static let otherTables: [(name: String, kind: CheckFinding.Kind)] = [
         ("dirents", .name), ("synced", .synced), ("remote", .remote), ("pending", .pending),
         ("conflicts", .conflict), ("discarded", .content), ("trash", .content),
-        ("uploads", .intent), ("intents", .intent),
+        ("uploads", .intent), ("intents", .intent), ("copies", .synced),
     ]
 
     func run() throws {

@@ -7,7 +7,7 @@ extension Engine {
     /// items.
     ///
     /// - Parameters:
-    ///   - inode: Only pending items at or below it are counted.
+    ///   - inode: Only pending items that concern it are counted, see ``Database/concerns(_:_:)``.
     ///   - limit: The maximum number of items returned.
     ///   - onlyActive: Whether to return only those pending items that failed or have a transfer.
     package func status(
@@ -53,7 +53,7 @@ extension Engine {
         }
     }
 
-    /// Counts the pending changes at or below an inode, as ``status(below:limit:)`` does.
+    /// Counts the pending changes that concern an inode, as ``status(below:limit:)`` does.
     package func pending(below inode: InodeNumber) throws(EngineError) -> PendingSummary {
         try completed { () throws(Blocked) in
             let snapshot = ActivitySnapshot(self)
@@ -215,7 +215,7 @@ extension Engine {
     /// The bytes of files that have been fetched since the start.
     package var bytesReceived: UInt64 { transfer.downloader.fetched.total.withLock { $0 } }
 
-    /// Makes everything at or below an inode due now, without settle time or backoff.
+    /// Makes everything that concerns an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
         try completed { () throws(Blocked) in
             // A file that stays open for writing is uploaded in its current state.

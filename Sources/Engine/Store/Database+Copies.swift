@@ -48,6 +48,11 @@ extension Database {
             UPDATE synced SET etag = copies.etag FROM copies
             WHERE copies.inode = synced.inode AND directory = ? AND synced.etag = former
             """, [directory])
+        try removeCopies(in: directory)
+    }
+
+    /// Forgets the copies of a move that was given up.
+    func removeCopies(in directory: InodeNumber) throws {
         try run("DELETE FROM copies WHERE directory = ?", [directory])
     }
 }

@@ -48,6 +48,7 @@ extension Database {
     func reconsiderExcluded(
         below directory: InodeNumber, at now: Timestamp, due: Duration
     ) throws {
+        guard try hasRow("excluded") else { return }
         try reconsider(
             """
             (WITH RECURSIVE tree (node) AS (

@@ -187,26 +187,33 @@ extension Database {
             FROM pending LEFT JOIN inodes ON inodes.id = inode
             \(Self.isPendingBelow(ancestor))
             """, Self.arguments(ancestor))
-        return row.map {
-            PendingSummary(
-                count: $0[0], deletions: $0[1], bytes: $0[2] ?? 0, failed: $0[3],
-                failedFinally: $0[4], held: $0[5])
-        } ?? PendingSummary()
+        var summary =
+            row.map {
+                PendingSummary(
+                    count: $0[0], deletions: $0[1], bytes: $0[2] ?? 0, failed: $0[3],
+                    failedFinally: $0[4], held: $0[5])
+            } ?? PendingSummary()
+        summary.above = try values(
+            """
+            \(Self.pendingBelow(ancestor))
+            SELECT inode FROM pending WHERE inode IN (SELECT node FROM moving)
+            """, Self.arguments(ancestor))
+        return summary
     }
 
     func isPending(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
         try isPending(inode) && concerns(ancestor, inode)
     }
 
-    /// Whether a pending inode concerns another one: it is at or below it, or it is a directory above it that
-    /// the remote still has in another place, with everything in it.
-    func concerns(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
-        if try isBelow(ancestor, inode) { return true }
+    /// Whether a pending inode concerns a path: it is at or below the path's inode, or it is a directory above
+    /// that the remote still has in another place, with everything in it.
+    func concerns(_ path: InodeNumber, _ inode: InodeNumber) throws -> Bool {
+        if try isBelow(path, inode) { return true }
         guard let dirent = try dirent(of: inode), let synced = try synced(inode) else {
             return false
         }
         return try (synced.parent, synced.name) != (dirent.parent, dirent.name)
-            && isBelow(inode, ancestor)
+            && isBelow(inode, path)
     }
 
     /// Whether an inode is at or below `ancestor`, by the local path, or by the remote one for an

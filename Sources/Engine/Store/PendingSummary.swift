@@ -18,6 +18,12 @@ package struct PendingSummary: Hashable, Sendable {
     /// Files among them that are still open for writing, and of which nothing is left to send so far.
     package var openAndSent: UInt64 = 0
 
+    /// The directories among them that are above the path, and still elsewhere on the remote.
+    package var above: [InodeNumber] = []
+
+    /// The number of changes that have something to send.
+    package var remaining: UInt64 { count - min(count, openAndSent) }
+
     /// Whether nothing more can be sent in the present state.
     package var isSettled: Bool { count <= failedFinally + openAndSent }
 }

@@ -59,7 +59,10 @@ final class Uploader: Sendable {
             if mayBeHalfDone(plan, state) { return }
             fallthrough
         case .changed, .missing, .exists, .notEmpty, .wrongKind, .unsupported:
-            try store.write { try $0.removeIntent(of: state.inode) }
+            try store.write { database in
+                try database.removeIntent(of: state.inode)
+                if state.kind == .directory { try database.removeCopies(in: state.inode) }
+            }
         }
     }
 
@@ -290,6 +293,10 @@ final class Uploader: Sendable {
             // Removed meanwhile, with a directory that the remote deleted: the next listing
             // finds the object.
             guard let record = try database.inode(inode) else { return .ended }
+            let hasMoved =
+                try record.kind == .directory
+                && database.synced(inode).map { ($0.parent, $0.name) != (place.parent, place.name) }
+                    ?? false
             try database.setSynced(
                 SyncedRecord(
                     parent: place.parent, name: place.name, etag: object.etag,
@@ -297,7 +304,7 @@ final class Uploader: Sendable {
                     generation: generation,
                     extendedAttributes: attributes.extendedAttributes),
                 of: inode)
-            if record.kind == .directory { try database.adoptCopies(in: inode) }
+            if hasMoved { try database.adoptCopies(in: inode) }
             if !gate.traits.listsMetadata {
                 try database.setRemoteModified(object.remoteModified, of: inode)
             }

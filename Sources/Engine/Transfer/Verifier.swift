@@ -363,6 +363,7 @@ struct Verifier: Sendable {
             guard try database.intent(of: inode) == intent else { return }
             try database.removeIntent(of: inode)
             guard let object else {
+                try database.removeCopies(in: inode)
                 return try noteAttributes(of: seen, inode, intent, database)
             }
             // If the attributes of an upload did not arrive, they are still to be sent. A symbolic

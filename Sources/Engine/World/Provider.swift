@@ -233,7 +233,7 @@ extension Provider {
         of key: ObjectKey, etag: ETag
     ) async throws(ProviderError) -> (any ContentChecksum)? { nil }
 
-    /// Moves an object without a nonce to recognise it by, and forgets the versions of copies.
+    /// Moves an object without a nonce to recognise it by, and without a record of copies.
     ///
     /// - Parameter continues: Whether an earlier call was interrupted.
     package func move(

@@ -99,14 +99,18 @@ struct S3DirectoryMove: Sendable {
         let etag: ETag
         let target: S3Key
         let targetETag: ETag
+        /// Whether its bytes are certain to be those of the source.
+        let isProven: Bool
 
-        /// - Returns: nil if a part of its key has no name of its own. It seems to be a new version later.
-        func file(below directory: S3KeyMap.Place) -> CopiedFile? {
+        /// Describes the source with another version.
+        ///
+        /// - Returns: nil if a part of its key has no name of its own: then the copy seems to be a new version.
+        func file(below directory: S3KeyMap.Place, etag: ETag) -> CopiedFile? {
             let parts = source.bytes.dropFirst(directory.directory.bytes.count)
                 .split(separator: S3Key.slash, omittingEmptySubsequences: false)
             let names = parts.compactMap { S3Name(part: Array($0)).name }
             guard names.count == parts.count else { return nil }
-            return CopiedFile(path: names, former: etag, etag: targetETag)
+            return CopiedFile(path: names, former: self.etag, etag: etag)
         }
     }
 
@@ -156,15 +160,17 @@ struct S3DirectoryMove: Sendable {
             try await directories.put(target, head.metadata, nil)
             return .done
         }
-        let copy: ETag?
+        let copy: (etag: ETag, isProven: Bool)?
         do throws(ProviderError) {
             copy = try await copyOrFind(source, head, at: target)
         } catch {
             guard error.kind == .exists else { throw error }
             return .stays(source)
         }
-        guard let etag = copy else { return .done }
-        let copied = Copied(source: source, etag: head.etag, target: target, targetETag: etag)
+        guard let copy else { return .done }
+        let copied = Copied(
+            source: source, etag: head.etag, target: target, targetETag: copy.etag,
+            isProven: copy.isProven)
         if conditions.batchIfVersion { return .copied(copied) }
         try note([copied])
         try await deleteSource(of: copied)
@@ -173,41 +179,34 @@ struct S3DirectoryMove: Sendable {
 
     /// Copies a version to an unused name, or finds the copy of an earlier call.
     ///
-    /// - Returns: The version of the copy; nil if the original is another version by now, so that
-    ///   the next listing has to show it.
+    /// - Returns: The version of the copy, and whether its bytes are certain to be those of the original; nil if
+    ///   the original is another version by now, so that the next listing has to show it.
     /// - Throws: `.exists`.
     private func copyOrFind(
         _ source: S3Key, _ head: S3Head, at target: S3Key
-    ) async throws(ProviderError) -> ETag? {
-        func found() async throws(ProviderError) -> ETag? {
+    ) async throws(ProviderError) -> (etag: ETag, isProven: Bool)? {
+        func found() async throws(ProviderError) -> (etag: ETag, isProven: Bool)? {
             guard let there = try await client.head(target) else { return nil }
-            guard Self.isCopy(there, of: head) else { throw S3Failure.exists }
-            return there.etag
+            guard there.etag == head.etag || there.isCopy(of: head) else { throw S3Failure.exists }
+            return (there.etag, there.metadata.nonce != nil)
         }
-        if !conditions.copyIfAbsent, let etag = try await found() { return etag }
+        if !conditions.copyIfAbsent, let copy = try await found() { return copy }
         do throws(ProviderError) {
-            return try await copier.copy(source, head, to: target, conditions.onCopy(.absent))
+            let etag = try await copier.copy(source, head, to: target, conditions.onCopy(.absent))
+            return (etag, true)
         } catch {
             guard error.kind == .changed || error.kind == .missing else { throw error }
-            if let etag = try await found() { return etag }
+            if let copy = try await found() { return copy }
             guard try await client.head(source)?.etag != head.etag else { throw error }
             return nil
         }
     }
 
-    /// Whether an object is the copy that an earlier call has made. A copy has the same ETag unless
-    /// it was made in parts.
-    private static func isCopy(_ copy: S3Head, of head: S3Head) -> Bool {
-        if copy.etag == head.etag { return true }
-        return copy.size == head.size
-            && (S3ETag.isOfParts(copy.etag) || S3ETag.isOfParts(head.etag))
-            && copy.metadata.modified == (head.metadata.modified ?? head.modified)
-    }
-
     /// Reports the copies whose ETags differ from those of the originals.
     private func note(_ copied: [Copied]) throws(ProviderError) {
         let files = copied.compactMap { version in
-            version.etag == version.targetETag ? nil : version.file(below: from)
+            version.isProven && version.etag != version.targetETag
+                ? version.file(below: from, etag: version.targetETag) : nil
         }
         if !files.isEmpty { try noteCopies(files) }
     }
@@ -239,6 +238,8 @@ struct S3DirectoryMove: Sendable {
             try await remover.deleteVersion(version.source, version.etag, conditions)
         } catch {
             guard error.kind == .changed else { throw error }
+            // The copy may be one of the new version.
+            if let file = version.file(below: from, etag: version.etag) { try noteCopies([file]) }
             try await remover.deleteVersion(version.target, version.targetETag, conditions)
         }
     }

@@ -57,6 +57,7 @@ struct S3Mover: Sendable {
         }
         let metadata = metadata(of: head, nonce)
         let etag: ETag
+        var isFound = false
         do throws(ProviderError) {
             etag = try await copier.copy(
                 source, head, to: target, metadata: metadata, conditions.onCopy(S3Condition(base)))
@@ -69,16 +70,18 @@ struct S3Mover: Sendable {
             if now.etag != head.etag { throw S3Failure.changed }
             // The request was repeated if its answer was lost; then its own copy was in the way.
             guard let there = try await client.head(target),
-                Self.isCopy(there, of: head, with: metadata)
+                there.isCopy(of: head, with: metadata)
             else { throw Self.refused(base) }
-            etag = there.etag
+            (etag, isFound) = (there.etag, true)
         }
         guard let copied = try await client.head(target) else {
             throw ProviderError(.unreachable, "the copy is missing from its new place")
         }
         // Another client has replaced it; the source stays, so that nothing is lost.
         guard copied.etag == etag else { throw Self.refused(base) }
-        try await removeSource(place, source, head, copy: target, copied, base, conditions)
+        try await removeSource(
+            place, source, head, copy: base == .absent && !isFound ? target : nil, copied,
+            conditions)
         return try await tree.object(destination, .object(copied))
     }
 
@@ -94,22 +97,16 @@ struct S3Mover: Sendable {
         return metadata
     }
 
-    private static func isCopy(_ copy: S3Head, of head: S3Head, with metadata: S3Metadata?) -> Bool
-    {
-        var expected = metadata ?? head.metadata
-        if expected.modified == nil { expected.setModified(head.modified) }
-        return copy.size == head.size && copy.metadata == expected
-            && (copy.etag == head.etag || head.givesCopiesOtherETags)
-    }
-
     private static func refused(_ base: BaseVersion) -> ProviderError {
         base == .absent ? S3Failure.exists : S3Failure.changed
     }
 
     /// Deletes the source of a copy; if the source was changed at this moment, the copy instead.
+    ///
+    /// - Parameter copy: nil if the copy must not be deleted.
     private func removeSource(
-        _ place: S3KeyMap.Place, _ source: S3Key, _ head: S3Head, copy: S3Key, _ copied: S3Head,
-        _ base: BaseVersion, _ conditions: S3Conditions
+        _ place: S3KeyMap.Place, _ source: S3Key, _ head: S3Head, copy: S3Key?, _ copied: S3Head,
+        _ conditions: S3Conditions
     ) async throws(ProviderError) {
         do throws(ProviderError) {
             if place.isMarkerBytes {
@@ -119,7 +116,7 @@ struct S3Mover: Sendable {
             }
         } catch {
             guard error.kind == .changed else { throw Self.halfDone(error) }
-            if base == .absent {
+            if let copy {
                 try await client.delete(copy, etag: conditions.deleteIfVersion ? copied.etag : nil)
             }
             throw error

@@ -316,6 +316,50 @@ import Transport
         #expect(left.isEmpty)
     }
 
+    /// Goal: another client's object of the same size and time is not taken for the same version.
+    @Test(arguments: [true, false])
+    func `a copy of an earlier call is noted only if a nonce shows whose it is`(hasNonce: Bool)
+        async throws
+    {
+        let store = TinyS3()
+        store.state.withLock { state in
+            var headers = ["x-amz-meta-mtime": "1700000000.5"]
+            if hasNonce { headers["x-amz-meta-apus-write"] = "0123456789abcdef" }
+            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
+            state.objects["e/"] = TinyS3.Object(etag: "0", bytes: [])
+            state.objects["d/a"] = TinyS3.Object(etag: "first-2", bytes: [1], headers: headers)
+            state.objects["e/a"] = TinyS3.Object(etag: "other", bytes: [1], headers: headers)
+        }
+        let provider = try store.provider()
+        provider.probe.known.withLock { $0?.copyIfAbsent = false }
+        let noted = Mutex<[CopiedFile]>([])
+        _ = try await provider.move(
+            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: true, nonce: nil
+        ) { files in noted.withLock { $0 += files } }
+        let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
+        #expect(objects["d/a"] == nil && objects["e/a"] == "other")
+        #expect(noted.withLock { $0.map(\.etag) } == (hasNonce ? [ETag("other")] : []))
+    }
+
+    /// Method: another client changes the file between the look and the copy, which the store does not notice.
+    @Test func `a copy of a version that was replaced is not noted in the end`() async throws {
+        let store = TinyS3 { operation, state in
+            guard operation == "copy", state.objects["d/a"]?.etag == "first-2" else { return }
+            state.objects["d/a"] = TinyS3.Object(etag: "second", bytes: [2])
+        }
+        store.state.withLock { state in
+            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
+            state.objects["d/a"] = TinyS3.Object(etag: "first-2", bytes: [1])
+        }
+        let last = Mutex<[[FileName]: CopiedFile]>([:])
+        _ = try await store.provider().move(
+            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: false, nonce: nil
+        ) { files in last.withLock { for file in files { $0[file.path] = file } } }
+        let file = last.withLock { $0.values.first { $0.former == ETag("first-2") } }
+        #expect(file == nil || file?.etag == ETag("first-2"))
+        #expect(store.state.withLock { $0.objects["e/a"]?.bytes } == [2])
+    }
+
     @Test func `files that keep changing are left for later`() async throws {
         let store = TinyS3 { operation, state in
             guard operation == "copy" else { return }

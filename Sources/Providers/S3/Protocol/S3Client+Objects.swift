@@ -28,6 +28,16 @@ struct S3Head: Hashable, Sendable {
         return S3ETag.isOfParts(etag) || encryption != nil && encryption != "AES256"
     }
 
+    /// Whether this is the copy of an object that an earlier call has made, with all metadata.
+    ///
+    /// - Parameter metadata: That of the copy; nil for that of the object.
+    func isCopy(of head: S3Head, with metadata: S3Metadata? = nil) -> Bool {
+        var expected = metadata ?? head.metadata
+        if expected.modified == nil { expected.setModified(head.modified) }
+        return size == head.size && self.metadata == expected
+            && (etag == head.etag || head.givesCopiesOtherETags)
+    }
+
     private static let ownNames = [
         "content-type", "cache-control", "content-disposition", "content-encoding",
         "content-language", "expires", "x-amz-website-redirect-location", "x-amz-storage-class",
