@@ -14,11 +14,11 @@ extension SimulatedProvider {
                 key, to: destination, continues: continues, noteCopies)
         }
         guard let kind, kind != .directory, !settings.movesFilesAtOnce else {
-            return try change { tree throws(ProviderError) in
+            return try change(isRepeatable: etag != nil) { tree throws(ProviderError) in
                 try tree.move(key, etag: etag, to: destination, base: base)
             }
         }
-        let copy = try change { tree throws(ProviderError) in
+        let copy = try change(isRepeatable: true) { tree throws(ProviderError) in
             if let copy = tree.existingCopy(of: key, etag: etag, at: destination, nonce: nonce) {
                 return copy
             }

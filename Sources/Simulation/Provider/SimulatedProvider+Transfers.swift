@@ -130,7 +130,7 @@ extension SimulatedProvider {
         if !traits.recognisesWrites { try await session.requireProof() }
         let etag = try settings.tellsVersionsAhead ? announce(session) : nil
         let nonce = settings.tellsVersionsAhead ? nil : session.nonce
-        let object = try change { tree throws(ProviderError) in
+        let object = try change(isRepeatable: true) { tree throws(ProviderError) in
             guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
                 throw ProviderError(.full, "there is no room")
             }

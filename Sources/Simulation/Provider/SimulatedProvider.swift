@@ -281,7 +281,7 @@ package final class SimulatedProvider: Provider {
         etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("set the attributes of \"\(key)\"")
-        return try change { tree throws(ProviderError) in
+        return try change(isRepeatable: etag != nil) { tree throws(ProviderError) in
             try tree.setAttributes(key, to: attributes, only: fields, etag: etag, nonce: nonce)
         }
     }
@@ -290,7 +290,7 @@ package final class SimulatedProvider: Provider {
         _ key: ObjectKey, kind: FileKind, etag: ETag?
     ) async throws(ProviderError) {
         try await arrive("delete \"\(key)\"")
-        try change { tree throws(ProviderError) in
+        try change(isRepeatable: etag != nil) { tree throws(ProviderError) in
             try tree.delete(key, kind: kind, etag: etag)
         }
     }
@@ -368,14 +368,16 @@ package final class SimulatedProvider: Provider {
 
     /// Makes a change in one step. Its reply may be lost afterwards.
     func change<Value: Sendable>(
-        _ step: (inout Tree) throws(ProviderError) -> Value
+        isRepeatable: Bool = false, _ step: (inout Tree) throws(ProviderError) -> Value
     ) throws(ProviderError) -> Value {
         defer { changeSignal.notify() }
         return try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
             defer { state.noteChanges(at: clock.uptime) }
             var value = try step(&state.tree)
-            if state.random.happens(state.faults[.repeated]) { value = try step(&state.tree) }
+            if isRepeatable, state.random.happens(state.faults[.repeated]) {
+                value = try step(&state.tree)
+            }
             if state.random.happens(state.faults[.unreachableAfter]) {
                 throw ProviderError(.unreachable, "the answer was lost")
             }

@@ -5,7 +5,7 @@ package struct SimulatedProviderFaults: Sendable {
         case unreachableBefore
         /// A change is made, and its answer lost: the call fails as unreachable.
         case unreachableAfter
-        /// A change is made, its answer lost, and its request repeated on another connection, as HTTP clients
+        /// A file is changed, the answer lost, and the request repeated on another connection, as HTTP clients
         /// do: the store may refuse it, as it is done already.
         case repeated
         /// The store asks to be left alone, and nothing has happened.
