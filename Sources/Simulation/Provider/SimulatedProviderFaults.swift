@@ -16,6 +16,10 @@ package struct SimulatedProviderFaults: Sendable {
         case shortRead
         /// A listing shows the directory as at the listing before.
         case staleListing
+
+        /// Those of random programs. After a repeated move, the engine may still take its own result for
+        /// another client's.
+        static let drawn = allCases.filter { $0 != .repeated }
     }
 
     private var rates: [Kind: Double] = [:]
@@ -30,7 +34,7 @@ package struct SimulatedProviderFaults: Sendable {
     /// Everything now and then, at one rate.
     package static func all(_ rate: Double) -> SimulatedProviderFaults {
         var faults = SimulatedProviderFaults()
-        for kind in Kind.allCases { faults[kind] = rate }
+        for kind in Kind.drawn { faults[kind] = rate }
         return faults
     }
 
