@@ -137,6 +137,13 @@ struct StatusTests {
                 let isAbove = path != "new"
                 #expect(try await status.pending.above == (isAbove ? [it.find("new")] : []))
             }
+            // Several paths below it count it once.
+            var counted: Set<InodeNumber> = []
+            for (path, count) in [("new/sub", 1), ("new/sub/file", 0)] {
+                var status = try it.engine.status(below: try await it.find(path), limit: 10)
+                status.leaveOut(&counted)
+                #expect(status.pending.count == count && status.items.count == count)
+            }
             let beside = try await it.find("beside")
             #expect(try it.engine.status(below: beside, limit: 10).pending.count == 0)
             it.remote.setReachable(true)

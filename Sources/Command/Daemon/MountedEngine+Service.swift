@@ -62,15 +62,13 @@ extension MountedEngine {
         _ inode: InodeNumber, limit: Int, to report: inout StatusReport,
         besides above: inout Set<InodeNumber>
     ) throws(EngineError) {
-        let status = try engine.status(below: inode, limit: limit)
-        let repeated = above.intersection(status.pending.above)
-        above.formUnion(status.pending.above)
+        var status = try engine.status(below: inode, limit: limit)
+        status.leaveOut(&above)
         report.counts.items = status.itemCount
         report.unstored = status.unstoredCount > 0 ? status.unstoredCount : nil
         report.counts.localBytes = status.localBytes
         report.cacheBytesMax = status.cacheBytesMax
-        report.counts.pending +=
-            status.pending.count - min(status.pending.count, UInt64(repeated.count))
+        report.counts.pending += status.pending.count
         if status.pending.excluded > 0 { report.counts.excluded = status.pending.excluded }
         if status.pending.openAndSent > 0 {
             report.counts.open = (report.counts.open ?? 0) + status.pending.openAndSent
@@ -94,7 +92,7 @@ extension MountedEngine {
             since: status.reachability.since?.date ?? report.since,
             refusesCredentials: status.reachability.isUnauthorized,
             message: status.reachability.reason)
-        var items = status.items.filter { !repeated.contains($0.inode) } + status.downloads
+        var items = status.items + status.downloads
         let isNamed = inode != .root
         if isNamed, !items.contains(where: { $0.inode == inode }) {
             items.insert(try engine.item(inode), at: 0)

@@ -19,9 +19,9 @@ struct SyncMoment {
 
     /// Adds what is pending below one of the paths of the sync.
     mutating func add(_ status: EngineStatus) {
-        let repeated = above.intersection(status.pending.above)
-        above.formUnion(status.pending.above)
-        progress.pending += status.pending.count - min(status.pending.count, UInt64(repeated.count))
+        var status = status
+        status.leaveOut(&above)
+        progress.pending += status.pending.count
         if status.pending.held > 0 {
             progress.held = (progress.held ?? 0) + status.pending.held
         }
@@ -46,7 +46,7 @@ struct SyncMoment {
             progress.resting = rest.why + (rest.remedy.map { " (\($0))" } ?? "")
         }
         transferring += status.pending.transferring
-        for item in status.items where !repeated.contains(item.inode) {
+        for item in status.items {
             addTransfer(of: item)
             addFailure(of: item)
         }

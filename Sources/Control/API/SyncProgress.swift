@@ -85,9 +85,6 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     /// Files among ``pending`` that are still open for writing, and whose bytes so far are on the remote; nil
     /// if there are none. The sync does not wait for their close.
     package var open: UInt64?
-
-    /// The pending changes that have something to send, as in ``StatusCounts``.
-    package var remaining: UInt64 { pending - min(pending, open ?? 0) }
     /// The reason why some items are held, if any are.
     package var resting: String?
     /// The reason why the pending changes are not known, if the state cannot be read; the numbers
@@ -108,6 +105,9 @@ package struct SyncProgress: Codable, Hashable, Sendable {
 }
 
 extension SyncProgress {
+    /// The pending changes that have something to send, as in ``StatusCounts``.
+    package var remaining: UInt64 { pending - min(pending, open ?? 0) }
+
     package init(isDone: Bool) {
         self.init()
         self.isDone = isDone

@@ -22,6 +22,25 @@ package struct EngineStatus: Sendable {
     /// The number of files whose bytes neither the local disk, which failed, nor the remote has.
     package var unstoredCount: UInt64 = 0
     package var reachability = Reachability()
+
+    /// Leaves out the directories above the path that the status of an earlier path has counted, see
+    /// ``PendingSummary/above``.
+    ///
+    /// - Parameter counted: These directories; those of this status are added.
+    package mutating func leaveOut(_ counted: inout Set<InodeNumber>) {
+        let repeated = counted.intersection(pending.above)
+        counted.formUnion(pending.above)
+        guard !repeated.isEmpty else { return }
+        let left = items.filter { repeated.contains($0.inode) }
+        let failed = UInt64(left.count { $0.failure?.isFinal == true })
+        items.removeAll { repeated.contains($0.inode) }
+        pending.above.removeAll(where: repeated.contains)
+        pending.count -= min(pending.count, UInt64(repeated.count))
+        pending.failed -= min(pending.failed, failed)
+        pending.failedFinally -= min(pending.failedFinally, failed)
+        pending.transferring -= min(
+            pending.transferring, UInt64(left.count { $0.transfer != nil }))
+    }
 }
 /// An item with changes that are not uploaded yet, or with missing bytes.
 package struct PendingItem: Sendable {

@@ -102,6 +102,9 @@ struct S3DirectoryMove: Sendable {
         /// Whether its bytes are certain to be those of the source.
         let isProven: Bool
 
+        /// Whether it is known to be the same file in another version.
+        var isNoted: Bool { isProven && targetETag != etag }
+
         /// Describes the source with another version.
         ///
         /// - Returns: nil if a part of its key has no name of its own: then the copy seems to be a new version.
@@ -205,8 +208,7 @@ struct S3DirectoryMove: Sendable {
     /// Reports the copies whose ETags differ from those of the originals.
     private func note(_ copied: [Copied]) throws(ProviderError) {
         let files = copied.compactMap { version in
-            version.isProven && version.etag != version.targetETag
-                ? version.file(below: from, etag: version.targetETag) : nil
+            version.isNoted ? version.file(below: from, etag: version.targetETag) : nil
         }
         if !files.isEmpty { try noteCopies(files) }
     }
@@ -239,7 +241,9 @@ struct S3DirectoryMove: Sendable {
         } catch {
             guard error.kind == .changed else { throw error }
             // The copy may be one of the new version.
-            if let file = version.file(below: from, etag: version.etag) { try noteCopies([file]) }
+            if version.isNoted, let file = version.file(below: from, etag: version.etag) {
+                try noteCopies([file])
+            }
             try await remover.deleteVersion(version.target, version.targetETag, conditions)
         }
     }

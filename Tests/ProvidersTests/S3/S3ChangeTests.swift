@@ -9,18 +9,10 @@ import Transport
 
 /// What another client does at the moment of a change of ours.
 @Suite struct S3ChangeTests {
-    private static let foreign = TinyS3.Object(etag: "foreign", bytes: [1, 2])
-    private static let attributes = ObjectAttributes(
-        modified: Timestamp(seconds: 1_600_000_000), mode: 0o640)
-
-    private func key(_ name: String) throws -> ObjectKey {
-        ObjectKey([try #require(FileName(name))])
-    }
-
     /// A bucket that holds `a`, and in which `a` or `b` is replaced right after it was copied.
     private func store(replacing key: String?) -> TinyS3 {
         let store = TinyS3 { operation, state in
-            if let key, operation == "copy" { state.objects[key] = Self.foreign }
+            if let key, operation == "copy" { state.objects[key] = S3Sample.foreign }
         }
         store.state.withLock { $0.objects["a"] = TinyS3.Object(etag: "1", bytes: [1, 2]) }
         return store
@@ -30,7 +22,7 @@ import Transport
     @Test func `a store whose ETags are lost on the way is reported`() async throws {
         let store = TinyS3()
         let provider = try store.provider()
-        let (known, new) = (try key("known"), try key("new"))
+        let (known, new) = (try S3Sample.key("known"), try S3Sample.key("new"))
         store.state.withLock { state in
             state.objects["known"] = TinyS3.Object(etag: "1", bytes: [1, 2])
             state.losesETags = true
@@ -51,12 +43,13 @@ import Transport
         for size in [4, 20] as [UInt64] {
             await expectFailure {
                 _ = try await provider.write(
-                    new, from: SameBytes(size: size), attributes: Self.attributes, base: .absent,
+                    new, from: SameBytes(size: size), attributes: S3Sample.attributes,
+                    base: .absent,
                     session: UntrackedUpload())
             }
         }
         let directory = try await provider.createDirectory(
-            try key("d"), attributes: Self.attributes)
+            try S3Sample.key("d"), attributes: S3Sample.attributes)
         #expect(directory.kind == .directory, "it has no version")
         provider.probe.known.withLock { $0 = nil }
         await expectFailure { _ = try await provider.probe.conditions() }
@@ -68,12 +61,12 @@ import Transport
         let store = TinyS3()
         let held = TinyS3.Object(etag: "1", bytes: [1, 2])
         let provider = try store.provider()
-        let directory = try key("d")
+        let directory = try S3Sample.key("d")
         let file = directory.appending(try #require(FileName("\u{241B}M")))
         func write(_ key: ObjectKey, _ base: BaseVersion) async -> ProviderError? {
             await #expect(throws: ProviderError.self) {
                 try await provider.write(
-                    key, from: SameBytes(size: 4), attributes: Self.attributes, base: base,
+                    key, from: SameBytes(size: 4), attributes: S3Sample.attributes, base: base,
                     session: UntrackedUpload())
             }
         }
@@ -84,7 +77,8 @@ import Transport
             let refused = await write(file, .version(ETag("1")))
             #expect(refused?.kind == .unsupported && refused?.remedy != nil)
             if isMoved {
-                _ = try await provider.move(file, etag: ETag("1"), to: try key("x"), base: .absent)
+                _ = try await provider.move(
+                    file, etag: ETag("1"), to: try S3Sample.key("x"), base: .absent)
                 #expect(store.state.withLock { $0.objects["x"]?.bytes } == [1, 2])
             } else {
                 try await provider.delete(file, kind: .file, etag: ETag("1"))
@@ -107,7 +101,7 @@ import Transport
                 state.objects["d/\(part)\(end)"] = TinyS3.Object(etag: end, bytes: [1])
             }
         }
-        let directory = try key("d")
+        let directory = try S3Sample.key("d")
         let beginning = directory.appending(
             try #require(S3Name.beginning(of: part.utf8).name))
         let names = try await provider.entries(of: beginning).next().objects.map(\.name)
@@ -115,7 +109,7 @@ import Transport
         let (first, second) = (beginning.appending(names[0]), beginning.appending(names[1]))
         func write(_ key: ObjectKey, _ base: BaseVersion) async throws -> RemoteObject {
             try await provider.write(
-                key, from: SameBytes(size: 4), attributes: Self.attributes, base: base,
+                key, from: SameBytes(size: 4), attributes: S3Sample.attributes, base: base,
                 session: UntrackedUpload())
         }
         let edited = try await write(first, .version(ETag("a")))
@@ -125,7 +119,7 @@ import Transport
         }
         #expect(refused?.kind == .unsupported && refused?.remedy != nil)
         _ = try await provider.move(
-            first, etag: edited.etag, to: try key("short"), base: .absent)
+            first, etag: edited.etag, to: try S3Sample.key("short"), base: .absent)
         try await provider.delete(second, kind: .file, etag: ETag("b"))
         // The directory that they lay in stays, as any other.
         #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/", "short"])
@@ -135,26 +129,26 @@ import Transport
         let store = TinyS3()
         store.state.withLock { $0.folders = ["d/"] }
         let provider = try store.provider()
-        try await provider.delete(try key("d"), kind: .directory, etag: nil)
+        try await provider.delete(try S3Sample.key("d"), kind: .directory, etag: nil)
         #expect(store.state.withLock(\.folders).isEmpty)
         let gone = await #expect(throws: ProviderError.self) {
-            try await provider.delete(try key("d"), kind: .directory, etag: nil)
+            try await provider.delete(try S3Sample.key("d"), kind: .directory, etag: nil)
         }
         #expect(gone?.kind == .missing)
     }
 
     @Test func `setting attributes returns the version of the copy`() async throws {
         let set = try await store(replacing: nil).provider().setAttributes(
-            try key("a"), to: Self.attributes, etag: ETag("1"))
+            try S3Sample.key("a"), to: S3Sample.attributes, etag: ETag("1"))
         #expect(set.etag == ETag("copy-of-1"))
-        #expect(set.modified == Self.attributes.modified && set.mode == 0o640)
+        #expect(set.modified == S3Sample.attributes.modified && set.mode == 0o640)
     }
 
     @Test func `a version written right after new attributes does not count as ours`() async throws
     {
         let error = await #expect(throws: ProviderError.self) {
             try await store(replacing: "a").provider().setAttributes(
-                try key("a"), to: Self.attributes, etag: ETag("1"))
+                try S3Sample.key("a"), to: S3Sample.attributes, etag: ETag("1"))
         }
         #expect(error?.kind == .changed)
     }
@@ -162,7 +156,7 @@ import Transport
     @Test func `a move returns the version of the copy`() async throws {
         let store = store(replacing: nil)
         let moved = try await store.provider().move(
-            try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+            try S3Sample.key("a"), etag: ETag("1"), to: try S3Sample.key("b"), base: .absent)
         #expect(moved.etag == ETag("copy-of-1"))
         #expect(store.state.withLock { Array($0.objects.keys) } == ["b"])
     }
@@ -173,7 +167,7 @@ import Transport
         let store = store(replacing: "b")
         let error = await #expect(throws: ProviderError.self) {
             try await store.provider().move(
-                try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+                try S3Sample.key("a"), etag: ETag("1"), to: try S3Sample.key("b"), base: .absent)
         }
         #expect(error?.kind == .exists)
         #expect(store.state.withLock { $0.objects["a"]?.etag } == "1")
@@ -188,255 +182,10 @@ import Transport
         store.state.withLock { $0.deletionRefusal = refusal }
         let error = await #expect(throws: ProviderError.self) {
             try await store.provider().move(
-                try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+                try S3Sample.key("a"), etag: ETag("1"), to: try S3Sample.key("b"), base: .absent)
         }
         #expect(error?.kind == .unreachable)
         #expect(store.state.withLock { $0.objects.keys.sorted() } == ["a", "b"])
-    }
-
-    // MARK: Directories
-
-    /// A bucket with a directory `d` of many files, and `d/5` replaced right after it was copied.
-    private func storeWithDirectory(count: Int, replaces: Bool) -> TinyS3 {
-        let store = TinyS3 { operation, state in
-            guard replaces, operation == "copy", state.objects["e/5"]?.etag == "copy-of-5",
-                state.objects["d/5"]?.etag == "5"
-            else { return }
-            state.objects["d/5"] = Self.foreign
-        }
-        store.state.withLock { state in
-            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
-            for number in 1...count {
-                state.objects["d/\(number)"] = TinyS3.Object(etag: "\(number)", bytes: [1])
-            }
-        }
-        return store
-    }
-
-    @Test func `the old files of a moved directory are deleted in batches`() async throws {
-        let store = storeWithDirectory(count: 300, replaces: false)
-        _ = try await store.provider().move(
-            try key("d"), etag: nil, to: try key("e"), base: .absent)
-        let keys = store.state.withLock { Set($0.objects.keys) }
-        #expect(keys == Set((1...300).map { "e/\($0)" } + ["e/"]))
-        #expect(store.asked.filter { $0 == "POST ?delete=" }.count == 3)
-        #expect(store.asked.filter { $0.hasPrefix("DELETE") } == ["DELETE /d/"])
-    }
-
-    @Test func `sixteen objects of a directory are moved at a time`() async throws {
-        let wire = CrowdedWire(expected: 16) { request in
-            request.headers.contains { $0.name == "x-amz-copy-source" }
-        }
-        wire.store.state.withLock { state in
-            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
-            for name in 1...40 {
-                state.objects["d/\(name)"] = TinyS3.Object(etag: "\(name)", bytes: [1])
-            }
-        }
-        _ = try await CrowdedWire.provider(wire).move(
-            try key("d"), etag: nil, to: try key("e"), base: .absent)
-        #expect(wire.crowd.largest == 16)
-        let keys = wire.store.state.withLock { Set($0.objects.keys) }
-        #expect(keys == Set((1...40).map { "e/\($0)" } + ["e/"]))
-    }
-
-    @Test(arguments: [true, false])
-    func `a version written right after a copy is moved instead of it`(
-        isBatched: Bool
-    ) async throws {
-        let store = storeWithDirectory(count: 20, replaces: true)
-        let provider = try store.provider()
-        provider.probe.known.withLock { $0?.batchIfVersion = isBatched }
-        _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
-        let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
-        #expect(Set(objects.keys) == Set((1...20).map { "e/\($0)" } + ["e/"]))
-        #expect(objects["e/5"] == "copy-of-foreign")
-        #expect(objects["e/6"] == "copy-of-6")
-    }
-
-    /// Method: others make `e/tree/7` before ours gets there, and `d/sub/5` again after ours has left.
-    @Test(arguments: [true, false])
-    func `an object of another client in the new place leaves ours in the old one`(
-        copiesIfAbsent: Bool
-    ) async throws {
-        let store = TinyS3 { operation, state in
-            guard state.objects["e/sub/5"] != nil, state.objects["d/sub/5"] == nil else { return }
-            state.objects["d/sub/5"] = Self.foreign
-        }
-        let names = ["4", "6", "sub/", "sub/5", "sub/6", "tree/", "tree/7"]
-        store.state.withLock { state in
-            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
-            state.objects["e/tree/7"] = Self.foreign
-            for name in names {
-                state.objects["d/" + name] = TinyS3.Object(
-                    etag: name, bytes: name.hasSuffix("/") ? [] : [1])
-            }
-        }
-        let provider = try store.provider()
-        provider.probe.known.withLock { $0?.copyIfAbsent = copiesIfAbsent }
-        _ = try await provider.move(
-            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: true)
-        let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
-        #expect(
-            Set(objects.keys)
-                == Set(names.map { "e/" + $0 } + ["e/", "d/", "d/tree/", "d/tree/7", "d/sub/5"]))
-        #expect(objects["d/tree/7"] == "tree/7" && objects["e/tree/7"] == "foreign")
-        #expect(objects["d/sub/5"] == "foreign" && objects["e/sub/5"] == "copy-of-sub/5")
-    }
-
-    @Test(arguments: [true, false])
-    func `copies with other ETags are noted before the originals are deleted`(inBatches: Bool)
-        async throws
-    {
-        let store = TinyS3()
-        store.state.withLock { state in
-            for name in ["d/", "d/a", "d/sub/", "d/sub/b"] {
-                state.objects[name] = TinyS3.Object(
-                    etag: name, bytes: name.hasSuffix("/") ? [] : [1])
-            }
-        }
-        let provider = try store.provider()
-        provider.probe.known.withLock { $0?.batchIfVersion = inBatches }
-        let noted = Mutex<[CopiedFile]>([])
-        _ = try await provider.move(
-            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: false, nonce: nil
-        ) { files in
-            let objects = store.state.withLock { $0.objects }
-            for file in files { #expect(objects[file.former.description] != nil) }
-            noted.withLock { $0 += files }
-        }
-        let expected = try [["a"], ["sub", "b"]].map { path in
-            let former = "d/" + path.joined(separator: "/")
-            return CopiedFile(
-                path: try path.map { try #require(FileName($0)) }, former: ETag(former),
-                etag: ETag("copy-of-" + former))
-        }
-        #expect(Set(noted.withLock { $0 }) == Set(expected))
-        let left = store.state.withLock { $0.objects.keys.filter { $0.hasPrefix("d/") } }
-        #expect(left.isEmpty)
-    }
-
-    /// Goal: another client's object of the same size and time is not taken for the same version.
-    @Test(arguments: [true, false])
-    func `a copy of an earlier call is noted only if a nonce shows whose it is`(hasNonce: Bool)
-        async throws
-    {
-        let store = TinyS3()
-        store.state.withLock { state in
-            var headers = ["x-amz-meta-mtime": "1700000000.5"]
-            if hasNonce { headers["x-amz-meta-apus-write"] = "0123456789abcdef" }
-            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
-            state.objects["e/"] = TinyS3.Object(etag: "0", bytes: [])
-            state.objects["d/a"] = TinyS3.Object(etag: "first-2", bytes: [1], headers: headers)
-            state.objects["e/a"] = TinyS3.Object(etag: "other", bytes: [1], headers: headers)
-        }
-        let provider = try store.provider()
-        provider.probe.known.withLock { $0?.copyIfAbsent = false }
-        let noted = Mutex<[CopiedFile]>([])
-        _ = try await provider.move(
-            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: true, nonce: nil
-        ) { files in noted.withLock { $0 += files } }
-        let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
-        #expect(objects["d/a"] == nil && objects["e/a"] == "other")
-        #expect(noted.withLock { $0.map(\.etag) } == (hasNonce ? [ETag("other")] : []))
-    }
-
-    /// Method: another client changes the file between the look and the copy, which the store does not notice.
-    @Test func `a copy of a version that was replaced is not noted in the end`() async throws {
-        let store = TinyS3 { operation, state in
-            guard operation == "copy", state.objects["d/a"]?.etag == "first-2" else { return }
-            state.objects["d/a"] = TinyS3.Object(etag: "second", bytes: [2])
-        }
-        store.state.withLock { state in
-            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
-            state.objects["d/a"] = TinyS3.Object(etag: "first-2", bytes: [1])
-        }
-        let last = Mutex<[[FileName]: CopiedFile]>([:])
-        _ = try await store.provider().move(
-            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: false, nonce: nil
-        ) { files in last.withLock { for file in files { $0[file.path] = file } } }
-        let file = last.withLock { $0.values.first { $0.former == ETag("first-2") } }
-        #expect(file == nil || file?.etag == ETag("first-2"))
-        #expect(store.state.withLock { $0.objects["e/a"]?.bytes } == [2])
-    }
-
-    @Test func `files that keep changing are left for later`() async throws {
-        let store = TinyS3 { operation, state in
-            guard operation == "copy" else { return }
-            state.objects["d/5"] = TinyS3.Object(etag: "\(state.requests.count)", bytes: [1])
-        }
-        store.state.withLock { state in
-            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
-            state.objects["d/5"] = TinyS3.Object(etag: "5", bytes: [1])
-        }
-        let error = await #expect(throws: ProviderError.self) {
-            try await store.provider().move(
-                try key("d"), etag: nil, to: try key("e"), base: .absent)
-        }
-        #expect(error?.kind == .busy)
-        #expect(store.state.withLock { $0.objects["d/5"] != nil })
-    }
-
-    @Test func `at a store that ignores versions in a batch, files are deleted one at a time`()
-        async throws
-    {
-        let store = storeWithDirectory(count: 20, replaces: false)
-        let provider = try store.provider()
-        provider.probe.known.withLock { $0?.batchIfVersion = false }
-        _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
-        #expect(store.asked.filter { $0.hasPrefix("DELETE") }.count == 21)
-        #expect(!store.asked.contains("POST ?delete="))
-    }
-
-    /// A bucket with a folder `d/` of the store's own, which refuses that a marker be made there.
-    private func storeWithFolder(
-        _ objects: [String], intruder: @escaping TinyS3.Intruder = { _, _ in }
-    ) -> TinyS3 {
-        let store = TinyS3(intruder: intruder)
-        store.state.withLock { state in
-            state.folders = ["d/"]
-            for key in objects { state.objects[key] = TinyS3.Object(etag: key, bytes: [1]) }
-        }
-        return store
-    }
-
-    @Test func `a directory that others have emptied is created again if the store keeps a folder`()
-        async throws
-    {
-        let store = storeWithFolder([])
-        let made = try await store.provider().createDirectory(
-            try key("d"), attributes: Self.attributes)
-        #expect(made.kind == .directory && made.mode == 0o640)
-        #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/"])
-    }
-
-    @Test(arguments: ["d", "d/below", "d/"])
-    func `a directory is not created if another client was faster`(other: String) async throws {
-        // What the first look misses comes with the answer that refuses the marker.
-        let store = storeWithFolder([]) { operation, state in
-            if operation == "put" { state.objects[other] = Self.foreign }
-        }
-        let provider = try store.provider()
-        let error = await #expect(throws: ProviderError.self) {
-            try await provider.createDirectory(try key("d"), attributes: Self.attributes)
-        }
-        #expect(error?.kind == .exists)
-        #expect(store.state.withLock { $0.objects.mapValues(\.etag) } == [other: "foreign"])
-    }
-
-    @Test(arguments: [true, false])
-    func `a directory that never had a marker stays when its last file goes`(
-        isMarkedMeanwhile: Bool
-    ) async throws {
-        let store = storeWithFolder(["d/file"]) { operation, state in
-            if operation == "put", isMarkedMeanwhile { state.objects["d/"] = Self.foreign }
-        }
-        try await store.provider().delete(
-            try key("d").appending(try #require(FileName("file"))), kind: .file,
-            etag: ETag("d/file"))
-        let left = store.state.withLock { $0.objects.mapValues(\.etag) }
-        #expect(Array(left.keys) == ["d/"])
-        #expect((left["d/"] == "foreign") == isMarkedMeanwhile)
     }
 
     // MARK: Metadata
@@ -452,7 +201,7 @@ import Transport
             state.objects["a"] = TinyS3.Object(
                 etag: "1", bytes: [1], headers: ["x-amz-meta-mode": text])
         }
-        let found = try await store.provider().stat(try key("a"))
+        let found = try await store.provider().stat(try S3Sample.key("a"))
         #expect(found.kind == .file && found.mode == mode)
     }
 
@@ -463,7 +212,7 @@ import Transport
             state.objects["a"] = TinyS3.Object(
                 etag: "1", bytes: Array("target".utf8), headers: ["x-amz-meta-mode": text])
         }
-        let found = try await store.provider().stat(try key("a"))
+        let found = try await store.provider().stat(try S3Sample.key("a"))
         #expect(found.target == Array("target".utf8))
     }
 
@@ -484,7 +233,7 @@ import Transport
         }
         let seconds: Int64 = 1_600_000_000 - (isOver ? 0 : 1)
         #expect(
-            try await store.provider().stat(try key("a")).remoteModified
+            try await store.provider().stat(try S3Sample.key("a")).remoteModified
                 == Timestamp(seconds: seconds))
     }
 
@@ -503,7 +252,7 @@ import Transport
                 $0.objects["a"] = TinyS3.Object(etag: "1", bytes: [1, 2], headers: old)
             }
             let written = try await store.provider().write(
-                try key("a"), from: SameBytes(size: size), attributes: Self.attributes,
+                try S3Sample.key("a"), from: SameBytes(size: size), attributes: S3Sample.attributes,
                 base: .version(ETag("1")), session: UntrackedUpload())
             let now = try #require(store.state.withLock { $0.objects["a"] })
             #expect(now.etag == written.etag?.description)
@@ -526,8 +275,8 @@ import Transport
         let provider = try store.provider()
         func write(mode: UInt16) async throws -> RemoteObject {
             try await provider.write(
-                try key("a"), from: SameBytes(size: 5 << 19),
-                attributes: ObjectAttributes(modified: Self.attributes.modified, mode: mode),
+                try S3Sample.key("a"), from: SameBytes(size: 5 << 19),
+                attributes: ObjectAttributes(modified: S3Sample.attributes.modified, mode: mode),
                 base: .absent, session: session)
         }
         store.state.withLock { $0.isBusyAtEnd = true }
@@ -549,7 +298,8 @@ import Transport
         for isBusy in [true, false] {
             store.state.withLock { $0.isBusyAtEnd = isBusy }
             _ = try? await provider.write(
-                try key("a"), from: SameBytes(size: 5 << 19), attributes: Self.attributes,
+                try S3Sample.key("a"), from: SameBytes(size: 5 << 19),
+                attributes: S3Sample.attributes,
                 base: .absent,
                 session: session)
         }

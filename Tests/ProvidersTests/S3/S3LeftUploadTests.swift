@@ -7,20 +7,13 @@ import Transport
 
 /// Uploads in parts that nobody goes on with are found and aborted, and no others.
 @Suite struct S3LeftUploadTests {
-    private static let attributes = ObjectAttributes(
-        modified: Timestamp(seconds: 1_600_000_000), mode: 0o640)
-
-    private func key(_ name: String) throws -> ObjectKey {
-        ObjectKey([try #require(FileName(name))])
-    }
-
     /// Sends a file of three parts.
     @discardableResult
     private func write(
         _ provider: S3Provider, _ session: KeptUpload, to name: String = "a"
     ) async throws -> RemoteObject {
         try await provider.write(
-            try key(name), from: SameBytes(size: 5 << 19), attributes: Self.attributes,
+            try S3Sample.key(name), from: SameBytes(size: 5 << 19), attributes: S3Sample.attributes,
             base: .absent, session: session)
     }
 
@@ -54,10 +47,10 @@ import Transport
     {
         let (store, session, _) = try await storeWithLostUpload()
         let token = try #require(session.token)
-        try await store.provider().abandon(token, of: try key("a"))
+        try await store.provider().abandon(token, of: try S3Sample.key("a"))
         #expect(store.uploads.isEmpty)
         // Once more, for nothing.
-        try await store.provider().abandon(token, of: try key("a"))
+        try await store.provider().abandon(token, of: try S3Sample.key("a"))
     }
 
     @Test(arguments: [
@@ -178,7 +171,7 @@ import Transport
         let provider = try store.provider(copyBytesMax: 1 << 20)
         await #expect(throws: ProviderError.self) {
             try await provider.move(
-                try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+                try S3Sample.key("a"), etag: ETag("1"), to: try S3Sample.key("b"), base: .absent)
         }
         store.state.withLock { $0.requestsLeft = .max }
         return (store, try #require(store.uploads.first))
@@ -227,7 +220,7 @@ import Transport
         let wire = CopyCounter(store: store)
         let provider = try store.provider(copyBytesMax: 1 << 20, wire: wire)
         _ = try await provider.move(
-            try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+            try S3Sample.key("a"), etag: ETag("1"), to: try S3Sample.key("b"), base: .absent)
         #expect((2...4).contains(wire.counts.withLock(\.most)))
     }
 
@@ -245,11 +238,11 @@ import Transport
         let provider = try store.provider(copyBytesMax: 1 << 20)
         let error = await #expect(throws: ProviderError.self) {
             try await provider.move(
-                try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+                try S3Sample.key("a"), etag: ETag("1"), to: try S3Sample.key("b"), base: .absent)
         }
         #expect(error?.isPassing == true)
         let moved = try await provider.move(
-            try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+            try S3Sample.key("a"), etag: ETag("1"), to: try S3Sample.key("b"), base: .absent)
         #expect(moved.size == 4 << 20)
         #expect(store.uploads.isEmpty)
     }
