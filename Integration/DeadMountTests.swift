@@ -64,6 +64,24 @@ extension MountedTests {
             try place.require("unmount", place.point)
         }
 
+        @Test(.timeLimit(.minutes(2)))
+        func `does not keep others from a sync`() throws {
+            try MountedFolder.with { dead in
+                try MountedFolder.with { living in
+                    try dead.killDaemon()
+                    try Files.write([1], to: living.local("new"))
+                    let result = try Program.run(
+                        Apus.path, "sync", dead.point, living.point, dead.point)
+                    #expect(result.status == 1, "\(result)")
+                    #expect(result.errors.contains("\(dead.point): it is dead"), "\(result)")
+                    #expect(
+                        result.output.contains("\(living.point): Everything is on the remote"),
+                        "\(result)")
+                    #expect(try Files.read(living.remote("new")) == [1])
+                }
+            }
+        }
+
         @Test(.timeLimit(.minutes(2)), arguments: [false, true])
         func `without a state that can be determined is reported as such`(
             isDetached: Bool

@@ -205,6 +205,13 @@ extension MountedTests {
                 try eventually("the conflict is counted") {
                     try folder.report().counts.conflicts == 1
                 }
+                let plan = folder.local("plan")
+                let json = try Program.require(
+                    Apus.path, "status", "--json", plan, folder.point, plan)
+                let reports = try JSONDecoder().decode([MountReport].self, from: Data(json.utf8))
+                let twice = try #require(reports.first)
+                #expect(twice.counts.conflicts == 1)
+                #expect(twice.items.filter { $0.path == "plan" }.count == 1)
                 let after = try Program.require(Apus.path, "status", folder.point)
                 #expect(
                     after.contains("\nEverything is on the remote, 1 conflict.\n"), "\(after)")

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Control
 import Foundation
 import Testing
 
@@ -6,6 +7,20 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct CommandLineTests {
+    /// A program may have changed a file after the last look, as it has no way to notice the end of a mount.
+    @Test(arguments: [(["/a"], 0, true), (["/a"], 1, false), (["/a", "--now"], 1, true)])
+    func `unmounting succeeds if nothing is left to send, or with --now`(
+        arguments: [String], pending: UInt64, succeeds: Bool
+    ) throws {
+        let command = try #require(
+            try Apus.parseAsRoot(["unmount"] + arguments) as? UnmountCommand)
+        var last = SyncProgress(isDone: true)
+        last.pending = pending
+        guard !succeeds else { return try command.end(after: last) }
+        let failure = #expect(throws: CommandFailure.self) { try command.end(after: last) }
+        #expect(failure?.problem.why.contains("1 item") == true)
+    }
+
     @Test(arguments: [
         ["mount"], ["mount", "folder:/x"], ["evict"], ["unmount"], ["nonsense"],
         ["mount", "folder:/x", "/tmp", "--cache-size", "much"],

@@ -5,6 +5,14 @@ import Testing
 
 /// Texts other than those of a status.
 struct RenderingTests {
+    @Test func `names in messages do not control the terminal`() {
+        let problem = Problem(what: "pin \"a\u{1B}[2Jb\"", why: "it\nis", remedy: "\u{7}wait")
+        #expect(problem.description == "pin \"a?[2Jb\": it is; ?wait")
+        var report = EvictReport.nothing
+        report.refused = [.init(path: "\u{1B}c", reason: "the folder \"\u{1B}c\" is pinned")]
+        #expect(report.refusalLines == ["?c: the folder \"?c\" is pinned"])
+    }
+
     @Test func `the progress of a pin tells how much is here, and what delays the rest`() {
         var progress = PinProgress()
         (progress.files, progress.bytes) = (3, 3 << 20)

@@ -7,11 +7,12 @@ import Testing
 struct ConflictTests {
     /// Both sides change `plan.txt`; ours is kept beside the remote's.
     private static func quarrel(
-        keepsDatabaseOnDisk: Bool = false,
+        keepsDatabaseOnDisk: Bool = false, cacheBytesMax: UInt64? = nil,
         _ body: @escaping @Sendable (Scenario, String) async throws -> Void
     ) throws {
         var settings = SimulatedMountSettings()
         settings.keepsDatabaseOnDisk = keepsDatabaseOnDisk
+        settings.engine.cacheBytesMax = cacheBytesMax ?? settings.engine.cacheBytesMax
         try Scenario.run(settings: settings) {
             try $0.otherClientWrites(Scenario.key("plan.txt"), [0])
         } _: { it in
@@ -224,8 +225,8 @@ struct ConflictTests {
         try Self.quarrel { it, ours in
             _ = try await it.read("plan.txt")
             let inode = try await it.find(isNamedByOurs ? ours : "plan.txt")
-            let path = try await it.engine.settleConflict(inode, keeping: .mine)
-            #expect(path == "plan.txt")
+            let settled = try await it.engine.settleConflict(inode, keeping: .mine)
+            #expect(settled == SettledConflict(path: "plan.txt", isInTrash: true))
             #expect(try await it.rest())
             #expect(it.remotePaths == ["plan.txt"])
             #expect(it.remoteBytes("plan.txt") == [1, 1])
@@ -236,12 +237,27 @@ struct ConflictTests {
 
     @Test func `keeping theirs moves mine to the trash`() throws {
         try Self.quarrel { it, ours in
-            _ = try await it.engine.settleConflict(try await it.find(ours), keeping: .theirs)
+            let settled = try await it.engine.settleConflict(
+                try await it.find(ours), keeping: .theirs)
+            #expect(settled.isInTrash == true)
             #expect(try await it.rest())
             #expect(it.remotePaths == ["plan.txt"])
             #expect(it.remoteBytes("plan.txt") == [2, 2, 2])
             #expect(try it.status().conflicts.isEmpty)
             try await Self.expectInTrash(ours, [1, 1], it)
+        }
+    }
+
+    @Test func `a version that does not fit the trash is given up, which the result tells`() throws
+    {
+        try Self.quarrel(cacheBytesMax: 10 << 20) { it, ours in
+            try await it.write(ours, [UInt8](repeating: 1, count: 1_100_000))
+            #expect(try await it.rest())
+            let settled = try await it.engine.settleConflict(
+                try await it.find(ours), keeping: .theirs)
+            #expect(settled == SettledConflict(path: "plan.txt", isInTrash: false))
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["plan.txt"])
         }
     }
 
@@ -286,9 +302,9 @@ struct ConflictTests {
 
     @Test func `keeping both ends the conflict without moving either`() throws {
         try Self.quarrel { it, ours in
-            let path = try await it.engine.settleConflict(
+            let settled = try await it.engine.settleConflict(
                 try await it.find("plan.txt"), keeping: .both)
-            #expect(path == ours)
+            #expect(settled == SettledConflict(path: ours))
             #expect(try it.status().conflicts.isEmpty)
             #expect(try await it.names(in: "").count == 2)
         }

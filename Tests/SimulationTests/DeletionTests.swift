@@ -66,7 +66,7 @@ struct DeletionTests {
         try Self.runHeld { it in
             try await it.wait(.seconds(5))
             try await it.write("new", [7])
-            try it.engine.hasten(below: .root)
+            try it.engine.hasten(below: [.root])
             let pending = try it.status().pending
             #expect(pending.count == 1 && pending.bytes == 1 && pending.held == 150)
             try await it.wait(.seconds(5))

@@ -38,10 +38,7 @@ struct ExtendedAttributeTests {
         try Scenario.run(settings: settings) { it in
             try await it.write("file", [1])
             let file = try await it.find("file")
-            let name = try #require(FileName("link"))
-            let link = try it.engine.createSymlink(
-                name, in: .root, target: [1], caller: Caller(userID: 0, groupID: 0)
-            ).inode
+            let link = try await it.makeSymlink("link")
             it.expect(.unsupported) { try it.set("user.apus.state", "x", of: file) }
             it.expect(.unsupported) { try it.set("user.", "x", of: file) }
             it.expect(.unsupported) { try it.set("security.capability", "x", of: file) }

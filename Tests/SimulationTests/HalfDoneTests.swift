@@ -330,10 +330,7 @@ struct HalfDoneTests {
         try Scenario.run(settings: settings) { remote in
             try remote.otherClientWrites(Scenario.key("file"), [1, 2, 3])
         } _: { it in
-            _ = try await it.names(in: "")
-            let name = try #require(FileName("link"))
-            _ = try it.engine.createSymlink(
-                name, in: .root, target: [1], caller: Caller(userID: 0, groupID: 0))
+            try await it.makeSymlink("link")
             #expect(try await it.rest())
             try await it.rename("file", to: "aside")
             try await it.rename("link", to: "file")
@@ -360,12 +357,7 @@ struct HalfDoneTests {
         var settings = SimulatedMountSettings()
         settings.provider.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         try Scenario.run(settings: settings) { it in
-            _ = try await it.names(in: "")
-            for name in ["a", "b"] {
-                _ = try it.engine.createSymlink(
-                    try #require(FileName(name)), in: .root, target: Array(name.utf8),
-                    caller: Caller(userID: 0, groupID: 0))
-            }
+            for name in ["a", "b"] { try await it.makeSymlink(name, to: name) }
             #expect(try await it.rest())
             try await it.rename("a", to: "aside")
             try await it.rename("b", to: "a")

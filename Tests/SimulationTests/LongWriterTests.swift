@@ -84,12 +84,32 @@ import Testing
         var settings = Self.settings
         settings.engine.longWriterBytesMax = 0
         try Self.versions(settings, after: 60) { it, inode in
-            try it.engine.hasten(below: .root)
+            try it.engine.hasten(below: [.root])
             for second in 0..<15 {
                 try await it.write([7], at: UInt64(second), of: inode)
                 try await it.wait(.seconds(1))
             }
             #expect(Self.count(it) == 2)
+        }
+    }
+
+    /// Goal: a sync does not wait for what is written after its begin.
+    @Test func `is uploaded once for a sync, however long it is written`() throws {
+        try Self.versions(Self.settings, after: 5) { it, inode in
+            let request = try it.engine.hasten(below: [.root])
+            #expect(request.inodes == [.root])
+            var seconds = 0
+            while try !Self.isSettled(it, for: request), seconds < 60 {
+                try await it.write([7], at: UInt64(10 + seconds), of: inode)
+                try await it.wait(.seconds(1))
+                seconds += 1
+            }
+            #expect((9...15).contains(seconds), "an upload takes 10 s, not \(seconds)")
+            #expect(try !Self.isSettled(it), "more was written since")
+            let bytes = try #require(it.remoteBytes("log"))
+            #expect(Array(bytes.prefix(6)) == [0, 1, 2, 3, 4, 1])
+            let later = try it.engine.hasten(below: [.root])
+            #expect(try !Self.isSettled(it, for: later))
         }
     }
 
@@ -103,7 +123,7 @@ import Testing
             try await it.open(inode)
             try await it.write([3], at: 0, of: inode)
             #expect(try !Self.isSent(inode, it))
-            try it.engine.hasten(below: .root)
+            try it.engine.hasten(below: [.root])
             try await it.wait(.seconds(5))
             #expect(try Self.isSent(inode, it))
             #expect(Self.count(it) == 2)
@@ -112,7 +132,7 @@ import Testing
             change.mode = 0o600
             _ = try it.engine.setAttributes(of: inode, to: change)
             #expect(try !Self.isSent(inode, it))
-            try it.engine.hasten(below: .root)
+            try it.engine.hasten(below: [.root])
             try await it.wait(.seconds(5))
             #expect(try Self.isSent(inode, it))
             #expect(it.remote.attributes()[Scenario.key("log")]?.mode == 0o600)
@@ -150,7 +170,7 @@ import Testing
             change.mode = 0o600
             _ = try it.engine.setAttributes(of: inode, to: change)
             for _ in 0..<60 {
-                try it.engine.hasten(below: .root)
+                try it.engine.hasten(below: [.root])
                 try await it.wait(.seconds(1))
                 #expect(try it.engine.item(inode).failure == nil)
             }
@@ -170,7 +190,9 @@ import Testing
         return pending.isSettled
     }
 
-    private static func isSettled(_ it: Scenario) throws -> Bool {
-        try it.engine.status(below: .root, limit: 1).pending.isSettled
+    private static func isSettled(
+        _ it: Scenario, for request: SyncRequest? = nil
+    ) throws -> Bool {
+        try it.engine.status(below: .root, limit: 1, for: request).pending.isSettled
     }
 }

@@ -77,7 +77,7 @@ struct NamesakeTests {
             _ = try await Self.waitForFailure(of: "A.txt", it)
             try await it.unlink("A.txt")
             // As `apus sync` does, which would report an old failure.
-            try it.engine.hasten(below: .root)
+            try it.engine.hasten(below: [.root])
             #expect(try it.status().items.allSatisfy { $0.failure == nil })
             #expect(try await it.rest())
             try await it.refresh()

@@ -44,7 +44,7 @@ import Testing
             #expect(held.count == 10)
             #expect(held.allSatisfy { $0.why.contains("not all of its bytes") && $0.remedy != nil })
             // A sync does not release them.
-            try it.engine.hasten(below: .root)
+            try it.engine.hasten(below: [.root])
             try await it.wait(.seconds(30))
             #expect(try it.status().items.compactMap(\.failure) == held)
 

@@ -33,7 +33,7 @@ struct RepeatedRequestTests {
                 let inode = try await it.find(name)
                 try await it.open(inode)
                 try await it.write([5], at: 0, of: inode)
-                try it.engine.hasten(below: .root)
+                try it.engine.hasten(below: [.root])
                 try await it.wait(.seconds(20))
                 try await it.write([6], at: 1, of: inode)
                 it.engine.release(inode, access: .write)
@@ -60,6 +60,28 @@ struct RepeatedRequestTests {
             #expect(try await it.rest())
             #expect(it.remotePaths == ["d", "d/moved"])
             #expect(it.remoteBytes("d/moved") == [7])
+        }
+    }
+
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    func `the rename of a directory and of a symbolic link`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            it.remote.setFaults(SimulatedProviderFaults())
+            try await it.write("d/f", [1, 2])
+            try await it.makeSymlink("link")
+            #expect(try await it.rest())
+            let (directory, file) = (try await it.find("d"), try await it.find("d/f"))
+            let link = try await it.find("link")
+            it.remote.setFaults(SimulatedProviderFaults(.repeated, 1))
+            try await it.rename("d", to: "e")
+            try await it.rename("link", to: "e/link")
+            try await it.wait(.seconds(20))
+            it.remote.setFaults(SimulatedProviderFaults())
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["e", "e/f", "e/link", "old"])
+            #expect(try await it.find("e") == directory)
+            #expect(try await it.find("e/f") == file)
+            #expect(try await it.find("e/link") == link)
         }
     }
 }

@@ -100,6 +100,16 @@ struct Scenario: Sendable {
         }
     }
 
+    @discardableResult
+    func makeSymlink(_ path: String, to target: String = "to") async throws -> InodeNumber {
+        let (parent, name) = try await place(path)
+        return try await engine.retrying { () throws(Blocked) in
+            try engine.createSymlink(
+                name, in: parent, target: Array(target.utf8),
+                caller: Caller(userID: 0, groupID: 0))
+        }.inode
+    }
+
     func unlink(_ path: String) async throws {
         let (parent, name) = try await place(path)
         try await engine.retrying { () throws(Blocked) in try engine.unlink(name, in: parent) }

@@ -62,7 +62,7 @@ private struct PendingChanges {
         let (few, many) = (try PendingChanges(pending: 1_000), try PendingChanges(pending: 100_000))
         for it in [few, many] {
             _ = try it.engine.status(below: .root, limit: 100)
-            try it.engine.hasten(below: .root)
+            try it.engine.hasten(below: [.root])
         }
         #expect(try many.engine.pending(below: .root).count == 100_000)
         #expect(try many.engine.pending(below: .root).deletions == 20_000)
@@ -74,7 +74,7 @@ private struct PendingChanges {
                 { _ = try $0.engine.status(below: .root, limit: 100, onlyActive: true) }
             ),
             ("unmount", { _ = try $0.engine.pending(below: .root) }),
-            ("hasten", { try $0.engine.hasten(below: .root) }),
+            ("hasten", { try $0.engine.hasten(below: [.root]) }),
         ]
         for (name, request) in requests {
             let (expected, found) = (

@@ -148,7 +148,7 @@ struct StatusTests {
             #expect(try it.engine.status(below: beside, limit: 10).pending.count == 0)
             it.remote.setReachable(true)
             let file = try await it.find("new/sub/file")
-            try it.engine.hasten(below: file)
+            try it.engine.hasten(below: [file])
             #expect(try await it.rest(within: .seconds(5)))
             #expect(it.remotePaths == ["beside", "new", "new/sub", "new/sub/file"])
             #expect(try it.engine.status(below: file, limit: 10).pending.isSettled)

@@ -8,6 +8,28 @@ import Testing
 struct TimeTests {
     private static let time = Timestamp(seconds: 1_000_000_000)
 
+    /// POSIX: `open` with `O_TRUNC` marks the times of an empty file too.
+    @Test func `an empty file that is opened to be emptied has a new time`() throws {
+        try Scenario.run { it in
+            try await it.write("stamp", [])
+            let inode = try await it.find("stamp")
+            try it.setTime(Self.time, of: inode)
+            #expect(try await it.rest())
+            let before = try it.engine.attributes(of: inode)
+            #expect(before.modified == Self.time)
+            try await it.wait(.seconds(1))
+            let engine = it.engine
+            try await engine.retrying { () throws(Blocked) in
+                try engine.open(inode, access: .write, truncating: true)
+            }
+            engine.release(inode, access: .write)
+            let after = try engine.attributes(of: inode)
+            #expect(after.modified > before.changed && after.changed > before.changed)
+            #expect(try await it.rest())
+            #expect(it.remote.attributes()[Scenario.key("stamp")]?.modified == after.modified)
+        }
+    }
+
     /// Goal: a time that was set survives a kill, even while the file is open (I1).
     @Test(arguments: [false, true])
     func `the time of a new file that is still open`(isWritten: Bool) throws {
@@ -251,7 +273,7 @@ struct TimeTests {
 
     @Test func `the time of a symbolic link, set before and after it was sent`() throws {
         try Scenario.run { it in
-            let link = try await it.makeLink("link")
+            let link = try await it.makeSymlink("link")
             try it.setTime(Self.time, of: link)
             #expect(try await it.rest())
             #expect(it.remote.attributes()[Scenario.key("link")]?.modified == Self.time)
@@ -270,7 +292,7 @@ struct TimeTests {
         for count in 1...requests {
             try Scenario.run(seed: UInt64(count)) { it in
                 _ = try await it.names(in: "")
-                let link = try await it.makeLink("link")
+                let link = try await it.makeSymlink("link")
                 if count.isMultiple(of: 2) { #expect(try await it.rest()) }
                 try it.setTime(Self.time, of: link)
                 try await it.wait(.milliseconds(1_000 + Int64(count) * 4))
@@ -286,7 +308,7 @@ struct TimeTests {
 
     @Test func `the time of a symbolic link that another client sets`() throws {
         try Scenario.run { it in
-            let link = try await it.makeLink("link")
+            let link = try await it.makeSymlink("link")
             #expect(try await it.rest())
             try it.remote.otherClientSetsHeaders(
                 of: Scenario.key("link"), mode: 0o777, modified: Self.time)
@@ -305,14 +327,6 @@ extension Scenario {
         try await open(inode)
         try await write([1, 2, 3], at: 0, of: inode)
         return inode
-    }
-
-    fileprivate func makeLink(_ name: String) async throws -> InodeNumber {
-        _ = try await names(in: "")
-        return try engine.createSymlink(
-            try #require(FileName(name)), in: .root, target: Array("to".utf8),
-            caller: Caller(userID: 0, groupID: 0)
-        ).inode
     }
 
     func setTime(_ time: Timestamp, of inode: InodeNumber) throws {

@@ -94,7 +94,7 @@ struct UploadDelayTests {
             var uploaded: [Int] = []
             for index in 0..<160 {
                 try await it.write("file \(index)", [1])
-                if isSynced, index == 30 { try it.engine.hasten(below: .root) }
+                if isSynced, index == 30 { try it.engine.hasten(below: [.root]) }
                 try await it.wait(.milliseconds(50))
                 uploaded.append(it.remotePaths.count)
             }

@@ -30,9 +30,18 @@ extension MountedEngine {
             var report = StatusReport(
                 about, remote: RemoteReachability(isReachable: true, since: Date()))
             var above: Set<InodeNumber> = []
-            for path in paths {
+            var all = Set(paths)
+            let once = paths.filter { all.remove($0) != nil }
+            all = Set(once)
+            for path in once where !path.isBelow(anyOf: all) {
                 let inode = try await engine.resolve(path)
                 try add(inode, limit: limit, to: &report, besides: &above)
+            }
+            // Counted with a directory above, and listed unless they are already.
+            let listed = Set(report.items.map(\.path))
+            for path in once where path.isBelow(anyOf: all) && !listed.contains(path) {
+                let inode = try await engine.resolve(path)
+                report.items.append(StatusItem(try engine.item(inode)))
             }
             report.limitTexts()
             report.lostAndFound = lostAndFound
@@ -196,8 +205,8 @@ extension MountedEngine {
         }
         return try await onEngine { () async throws(EngineError) in
             let inode = try await engine.resolve(path)
-            return ResolveReport(
-                path: try await engine.settleConflict(inode, keeping: resolution))
+            let settled = try await engine.settleConflict(inode, keeping: resolution)
+            return ResolveReport(path: settled.path, isInTrash: settled.isInTrash)
         }
     }
 
@@ -224,5 +233,19 @@ extension MountedEngine {
         }
         continuation.onTermination = { _ in task.cancel() }
         return stream
+    }
+}
+
+extension String {
+    /// Whether it is a path below one of others, from the same directory on; all of them without `.`, `..` and
+    /// slashes at the ends.
+    fileprivate func isBelow(anyOf others: Set<String>) -> Bool {
+        if isEmpty { return false }
+        var above = self[...]
+        while let slash = above.lastIndex(of: "/") {
+            above = above[..<slash]
+            if others.contains(String(above)) { return true }
+        }
+        return others.contains("")
     }
 }

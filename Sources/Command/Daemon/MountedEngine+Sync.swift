@@ -67,7 +67,7 @@ extension MountedEngine {
     /// Returns the pending changes of the whole mount, or the reason why they are not known.
     private func pendingProgress() async -> SyncProgress {
         do throws(ControlError) {
-            return try await moment(of: [.root], sentBefore: 0).progress
+            return try await moment(of: nil, sentBefore: 0).progress
         } catch {
             var progress = SyncProgress(isDone: false)
             progress.unverified = Problem(
@@ -87,26 +87,24 @@ extension MountedEngine {
         let clock = SystemClock()
         let end = timeout.map { clock.uptime + $0 }
         let sentBefore = engine.bytesSent
-        let inodes = try await onEngine { () async throws(EngineError) in
+        let request = try await onEngine { () async throws(EngineError) in
             await self.probe(within: timeout, report)
-            let inodes = try await self.inodes(of: paths)
-            for inode in inodes { try engine.hasten(below: inode) }
-            return inodes
+            return try engine.hasten(below: try await self.inodes(of: paths))
         }
         var patience = SyncPatience()
         let pace = StreamPace(delay: .zero)
         while true {
             let (count, idleCount) = (engine.changeCount, engine.idleCount)
             let start = clock.uptime
-            var moment = try await moment(of: inodes, sentBefore: sentBefore)
+            var moment = try await moment(of: request, sentBefore: sentBefore)
             patience.limit(
                 &moment.progress, isSending: moment.isSending, unanswered: moment.unanswered,
                 at: clock.uptime)
             var progress = moment.progress
             if let end, clock.uptime >= end, !progress.isDone {
-                try await stopWaiting(for: inodes, &progress)
+                try await stopWaiting(for: request.inodes, &progress)
             } else if clock.uptime >= Self.queuedAfter, progress.isUnexplained {
-                progress.queued = try await waits(below: inodes, limit: Self.queuedMax)
+                progress.queued = try await waits(below: request.inodes, limit: Self.queuedMax)
             }
             let cost = clock.uptime - start
             if progress.isDone || pace.isDue() { report(progress) }
@@ -179,14 +177,16 @@ extension MountedEngine {
         }
     }
 
+    /// - Parameter request: nil for all of the mount.
     private func moment(
-        of inodes: [InodeNumber], sentBefore: UInt64
+        of request: SyncRequest?, sentBefore: UInt64
     ) async throws(ControlError) -> SyncMoment {
         try await onEngine { () async throws(EngineError) in
             var moment = SyncMoment()
-            for inode in inodes {
+            for inode in request?.inodes ?? [.root] {
                 moment.add(
-                    try engine.status(below: inode, limit: Self.syncItemsMax, onlyActive: true))
+                    try engine.status(
+                        below: inode, limit: Self.syncItemsMax, onlyActive: true, for: request))
             }
             moment.finish(outage: engine.outage)
             moment.progress.bytesSent = engine.bytesSent - sentBefore

@@ -7,9 +7,12 @@ struct Daemons {
     /// One mount with the paths in it that a command names.
     struct Target {
         let mountPoint: String
-        let client: ControlClient
         /// In the form of `MountService`; empty for the whole mount.
         var paths: [String]
+        fileprivate let found: Result<ControlClient, ControlError>
+
+        /// - Throws: `.unreachable` if the daemon is dead, and other reasons why it has no socket.
+        var client: ControlClient { get throws(ControlError) { try found.get() } }
     }
 
     private let transport = HTTPTransport()
@@ -27,7 +30,7 @@ struct Daemons {
             if let index = targets.firstIndex(where: { $0.mountPoint == place.mountPoint }) {
                 targets[index].paths.append(place.path)
             } else {
-                targets.append(try target(mountPoint: place.mountPoint, paths: [place.path]))
+                targets.append(target(mountPoint: place.mountPoint, paths: [place.path]))
             }
         }
         return targets
@@ -42,7 +45,7 @@ struct Daemons {
     /// Returns the client of the mount in which `path` is, or was, and the path in it.
     func formerPlace(_ path: String) throws -> (target: Target, path: String) {
         let place = try MountLocator.formerPlace(of: path, in: table)
-        return (try target(mountPoint: place.mountPoint), place.path)
+        return (target(mountPoint: place.mountPoint), place.path)
     }
 
     /// The Apus mounts of this user that are visible to this process; for root, those of all users.
@@ -55,10 +58,13 @@ struct Daemons {
         geteuid() == 0 || mount.userID == nil || mount.userID == geteuid()
     }
 
-    func target(mountPoint: String, paths: [String] = []) throws -> Target {
-        let socketPath = try MountLocator.socketPath(ofMountAt: mountPoint)
-        let client = ControlClient(socketPath: socketPath, transport: transport)
-        return Target(mountPoint: mountPoint, client: client, paths: paths)
+    func target(mountPoint: String, paths: [String] = []) -> Target {
+        let client = Result { () throws(ControlError) in
+            ControlClient(
+                socketPath: try MountLocator.socketPath(ofMountAt: mountPoint),
+                transport: transport)
+        }
+        return Target(mountPoint: mountPoint, paths: paths, found: client)
     }
 
     /// Returns the mounts of `paths`, or every mount of the user if there are no paths.
@@ -73,6 +79,27 @@ struct Daemons {
                     ? "nothing is mounted by apus" : "only other users have mounted something",
                 remedy: "mount a folder with `apus mount SOURCE MOUNTPOINT`")
         }
-        return try mountPoints.map { try target(mountPoint: $0) }
+        return mountPoints.map { target(mountPoint: $0) }
+    }
+}
+
+extension [Daemons.Target] {
+    /// Calls a body for each mount in turn, also after one for which it fails.
+    ///
+    /// - Throws: The first failure, at the end; further ones are reported at once.
+    func forEachMount(_ body: (Daemons.Target) async throws -> Void) async throws {
+        var first: (any Error)?
+        for target in self {
+            do {
+                try await body(target)
+            } catch {
+                if first == nil {
+                    first = error
+                } else {
+                    Console.complain(CommandFailure(error)?.problem.description ?? "\(error)")
+                }
+            }
+        }
+        if let first { throw first }
     }
 }

@@ -10,7 +10,7 @@ struct ConfirmDeletionsCommand: AsyncParsableCommand {
             here until this command confirms the deletion. If as many are deleted here, they are \
             deleted on the remote after a minute, or at once by this command. `apus status` lists \
             them. Complete files that are removed here because the remote has deleted them stay in \
-            the trash for 30 days.
+            the trash for 30 days, as far as they fit into a tenth of the cache.
 
             With --reject, all that is held comes back: what was deleted on the remote is sent to it \
             again, and what was deleted here appears here again. Files deleted on the remote whose \

@@ -30,7 +30,7 @@ struct PinCommand: AsyncParsableCommand {
 
     func run() async throws {
         if path.isEmpty { return try await list() }
-        for target in try Daemons().targets(of: path) { try await pin(target) }
+        try await Daemons().targets(of: path).forEachMount(pin)
     }
 
     private func pin(_ target: Daemons.Target) async throws {
@@ -60,9 +60,10 @@ struct PinCommand: AsyncParsableCommand {
         var reports: [PinReport] = []
         var failure: ControlError?
         for mountPoint in daemons.mountPoints {
-            do {
-                reports.append(try await daemons.target(mountPoint: mountPoint).client.pins())
-            } catch let error as ControlError {
+            do throws(ControlError) {
+                let client = try daemons.target(mountPoint: mountPoint).client
+                reports.append(try await client.pins())
+            } catch {
                 failure = failure ?? error
             }
         }

@@ -23,7 +23,7 @@ struct RefreshCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        for target in try Daemons().targets(ofPathsOrAll: path) { try await refresh(target) }
+        try await Daemons().targets(ofPathsOrAll: path).forEachMount(refresh)
     }
 
     private func refresh(_ target: Daemons.Target) async throws {

@@ -9,7 +9,8 @@ struct ResolveCommand: AsyncParsableCommand {
             If a file was changed on both sides, the remote version keeps the name, and the local one \
             is beside it as "name (conflict HOST DATE).ext"; `apus status` lists both. PATH is \
             either of them. The version that is given up is kept in the trash, see `apus trash`, if all \
-            its bytes are on this machine.
+            its bytes are on this machine and it fits: the trash has up to a tenth of the cache. The \
+            output tells whether it is there.
 
             EXAMPLES:
               apus resolve ~/Cloud/plan.txt --keep mine     # the local version takes the name
@@ -35,8 +36,16 @@ struct ResolveCommand: AsyncParsableCommand {
         let report = try await client.resolve(place, keep: keep.rawValue)
         if json { return try Console.printJSON(report) }
         switch keep {
-        case .mine, .theirs: Console.printLine("Kept \(keep) as \(report.path).")
-        case .both: Console.printLine("Kept both; yours is \(report.path).")
+        case .mine, .theirs:
+            let other =
+                switch report.isInTrash {
+                case true?: "; the other version is in the trash"
+                case false?:
+                    "; the other version is not in the trash, as not all of it was here, or it is too large"
+                case nil: ""
+                }
+            Console.printLine("Kept \(keep) as \(report.path.singleLine)\(other).")
+        case .both: Console.printLine("Kept both; yours is \(report.path.singleLine).")
         }
     }
 }

@@ -202,7 +202,7 @@ struct StatusCommand: AsyncParsableCommand {
             do {
                 let target = try await DaemonAnswer.wait(from: mountPoint, within: answerTime) {
                     _ in
-                    try await onOwnThread { try daemons.target(mountPoint: mountPoint) }
+                    try await onOwnThread { daemons.target(mountPoint: mountPoint) }
                 }
                 let report = try await report(of: target)
                 reports.append(report)

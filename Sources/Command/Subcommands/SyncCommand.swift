@@ -8,13 +8,14 @@ struct SyncCommand: AsyncParsableCommand {
         commandName: "sync",
         abstract: "Returns when everything below the paths is on the remote.",
         discussion: """
-            Without a path, this applies to every mount. Items that cannot be sent are listed with the \
-            reason, at most 20 of them; the exit status is then 1. Failed attempts are repeated, but not \
-            waited for once nothing was sent for 30 seconds; they go on without this command. So does a \
-            deletion or a move that the remote has not answered for a minute. What is waited for is shown \
-            meanwhile, with how long it has been under way, or the reason and the next attempt. With --timeout, \
-            this ends after that time, for each mount; what still waits is listed with the reason, since \
-            when, and the next attempt.
+            Without a path, this applies to every mount; one whose daemon is dead does not keep it from \
+            the others. What programs go on writing to open files is not waited for. Items that cannot be \
+            sent are listed with the reason, at most 20 of them; the exit status is then 1. Failed \
+            attempts are repeated, but not waited for once nothing was sent for 30 seconds; they go on \
+            without this command. So does a deletion or a move that the remote has not answered for a \
+            minute. What is waited for is shown meanwhile, with how long it has been under way, or the \
+            reason and the next attempt. With --timeout, this ends after that time, for each mount; what \
+            still waits is listed with the reason, since when, and the next attempt.
 
             EXAMPLES:
               apus sync ~/Cloud/Photos
@@ -37,7 +38,7 @@ struct SyncCommand: AsyncParsableCommand {
         var isTimedOut = false
         var failures: [SyncProgress.Failure] = []
         var unsent: UInt64 = 0
-        for target in try await targets() {
+        try await targets().forEachMount { target in
             let last = try await sync(target)
             failures += last.failed
             unsent += last.unsent

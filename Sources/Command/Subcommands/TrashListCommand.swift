@@ -30,8 +30,8 @@ struct TrashListCommand: AsyncParsableCommand {
         let daemons = try Daemons()
         var list = TrashList(isJSON: json)
         if path.isEmpty {
-            for target in try daemons.targets(ofPathsOrAll: []) {
-                try await list.show(target, below: "")
+            try await daemons.targets(ofPathsOrAll: []).forEachMount {
+                try await list.show($0, below: "")
             }
         }
         for text in path {

@@ -136,7 +136,7 @@ struct TrashRestoreCommand: AsyncParsableCommand {
         named name: String, _ daemons: Daemons
     ) async throws -> (target: Daemons.Target, path: String) {
         var found: [(target: Daemons.Target, path: String)] = []
-        for target in try daemons.targets(ofPathsOrAll: []) {
+        try await daemons.targets(ofPathsOrAll: []).forEachMount { target in
             var paths: Set<String> = []
             try await target.client.trash(below: "") { page in
                 for item in page.items where item.path.split(separator: "/").last ?? "" == name {

@@ -14,7 +14,8 @@ struct UnmountCommand: AsyncParsableCommand {
             wait leaves the folder mounted; so does the end of --timeout, which lists what still waits. --now \
             ends after 30 seconds, or after --timeout, if the daemon does not answer at all. A \
             mount whose daemon is dead is removed; the exit status is then 1 if changes wait for the next \
-            mount, or if that is not known, and 0 with --now.
+            mount, or if that is not known, and 0 with --now. It is 1 too if a program changes a file in \
+            the last moment.
 
             EXAMPLES:
               apus unmount ~/Cloud
@@ -88,7 +89,7 @@ struct UnmountCommand: AsyncParsableCommand {
         return try await DaemonAnswer.wait(
             from: mountPoint, within: answerTime, remedy: Self.remedy
         ) { _ in
-            try await onOwnThread { try daemons.target(mountPoint: mountPoint) }
+            try await onOwnThread { daemons.target(mountPoint: mountPoint) }
         }
     }
 
@@ -111,9 +112,26 @@ struct UnmountCommand: AsyncParsableCommand {
         }
         guard !last.isInVain || now else { throw failure(last) }
         try await waiter.wait(timeout: Self.endTimeout)
+        try end(after: last)
+    }
+
+    /// Reports the end of a mount.
+    ///
+    /// - Parameter last: The changes that were left.
+    /// - Throws: `CommandFailure` without `--now`, if these are any, or not known: programs may change files until
+    ///   the last moment.
+    func end(after last: SyncProgress) throws {
         if let unverified = last.unverified, !now { throw CommandFailure(unverified) }
         guard last.remaining > 0, last.unverified == nil else {
             return Console.printLine("\(last.line).")
+        }
+        guard now else {
+            throw CommandFailure(
+                what: "bring all of \(mountpoint) to the remote",
+                why: "programs changed "
+                    + counted(last.remaining, "item", "items")
+                    + " while it was unmounted; the mount is gone now",
+                remedy: "mount it again, which sends them")
         }
         Console.printLine("\(last.line); the next mount sends them.")
     }

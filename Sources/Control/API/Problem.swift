@@ -15,7 +15,7 @@ package struct Problem: Codable, Hashable, Sendable {
 }
 
 extension Problem: CustomStringConvertible {
-    /// One line: `what: why; remedy`. Line ends become spaces.
+    /// One line: `what: why; remedy`. Line ends become spaces, and other control characters question marks.
     package var description: String { Self.line("\(what): \(reason)") }
 
     /// Returns the description without ``what`` if that only repeats `path`, beside which it stands.
@@ -27,6 +27,6 @@ extension Problem: CustomStringConvertible {
     var reason: String { why + (remedy.map { "; \($0)" } ?? "") }
 
     private static func line(_ text: String) -> String {
-        text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        text.split(whereSeparator: \.isNewline).joined(separator: " ").singleLine
     }
 }

@@ -125,7 +125,7 @@ extension EvictReport {
     }
 
     package var refusalLines: [String] {
-        refused.map { "\($0.path.isEmpty ? "." : $0.path.singleLine): \($0.reason)" }
+        refused.map { "\($0.path.isEmpty ? "." : $0.path.singleLine): \($0.reason.singleLine)" }
     }
 }
 

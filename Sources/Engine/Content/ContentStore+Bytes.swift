@@ -132,6 +132,7 @@ extension ContentStore {
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
         _ = try synchronizeIfOwed(inode, state)
         let size = state.size
+        state.counts.stored += 1
         try store.write { database in
             try database.insertExtent(extent, of: inode)
             try database.setPartial(inode, size: size)
@@ -139,14 +140,18 @@ extension ContentStore {
     }
 
     /// Sets a file's size; new bytes are zeros. POSIX: `ftruncate`.
-    func truncate(_ inode: InodeNumber, to size: UInt64) throws(Blocked) {
+    ///
+    /// - Parameter isOpening: Whether `O_TRUNC` does it, which changes the time of an empty file too.
+    func truncate(
+        _ inode: InodeNumber, to size: UInt64, isOpening: Bool = false
+    ) throws(Blocked) {
         guard size < ExtentSet.endMax else {
             throw .failure(.tooLarge, "resize inode \(inode) to \(size) bytes")
         }
         let file = size == 0 ? try retainToEmpty(inode) : try retain(inode)
         defer { releaseUse(of: inode) }
         let hasWriters = try file.withBytes { state throws(Blocked) in
-            guard size != state.size else {
+            guard size != state.size || isOpening else {
                 // POSIX: the time changes nevertheless; setAttributes sets it.
                 return true
             }
@@ -189,13 +194,13 @@ extension ContentStore {
     func synchronize(_ inode: InodeNumber) throws(Blocked) {
         if let file = files.existing(inode) {
             try durability.rewrite(file)
-            let (content, changeCount) = file.state.withLock { state in
+            let (content, before) = file.state.withLock { state in
                 // The next write marks the file unsafe again.
                 state.isMarkedUnsafe = false
-                return (state.file, state.changeCount)
+                return (state.file, state.counts)
             }
             try durability.synchronize(inode, content)
-            try durability.noteSynchronized(file, changeCount: changeCount)
+            try durability.noteSynchronized(file, since: before)
         }
         try store.synchronize()
         let isFailed = try store.readBriefly { try $0.pending(inode)?.failure?.isFinal == true }
@@ -217,7 +222,7 @@ extension ContentStore {
     private func beginChange(
         of range: Range<UInt64>, _ inode: InodeNumber, _ state: inout OpenFile.State
     ) throws(Blocked) {
-        state.changeCount += 1
+        state.counts.changes += 1
         try snapshots.requirePreserved(range, inode, &state)
         let rules = configuration.longWriterRules
         if state.isChanged {
@@ -301,6 +306,7 @@ extension ContentStore {
         let kept: Presence = presence == .whole ? .whole : .partial
         guard kept != state.stored || kept == .partial else { return }
         let (size, present, bytes) = (state.size, state.present, state.bytesUsed)
+        state.counts.stored += 1
         let isSafe = try synchronizeIfOwed(inode, state)
         let isMarkOwed = try store.write { database in
             guard let former = try database.inode(inode) else { return false }

@@ -192,11 +192,15 @@ struct Durability: Sendable {
 
     /// Records that a program has synchronised a file.
     ///
-    /// - Parameter changeCount: The number of its changes when that began. Later ones may be on their
-    ///   way to the disk still.
-    func noteSynchronized(_ file: OpenFile, changeCount: UInt64) throws(Blocked) {
+    /// - Parameter before: The numbers when that began. Later changes may be on their way to the disk still.
+    func noteSynchronized(_ file: OpenFile, since before: OpenFile.Counts) throws(Blocked) {
         try file.withState { state throws(Blocked) in
-            let isSafe = state.changeCount == changeCount
+            let isSafe = state.counts.changes == before.changes
+            if state.counts.stored != before.stored {
+                // From now on the database's record of its local bytes is trusted after a power cut; bytes
+                // that were recorded meanwhile, as fetched ones at a close, are on the disk only now.
+                try synchronize(file.inode, state.file)
+            }
             try store.write { database in
                 guard try database.isOnlyHere(file.inode) else { return }
                 try database.markFsynced(file.inode, isSafe: isSafe)

@@ -5,6 +5,14 @@ import Synchronization
 /// The lock of its state orders all accesses to local bytes. Neither lock is held while waiting for the
 /// network.
 final class OpenFile: Sendable {
+    /// Numbers since it was opened.
+    struct Counts: Hashable {
+        /// Writes and truncations.
+        var changes: UInt64 = 0
+        /// How often its local bytes were stored in the database.
+        var stored: UInt64 = 0
+    }
+
     struct State {
         let file: any DiskFile
         /// The kernel's handles that may write.
@@ -23,8 +31,7 @@ final class OpenFile: Sendable {
         var isMarkedUnsafe = false
         /// Whether the content has changed since its last generation.
         var isChanged = false
-        /// The number of writes and truncations since it was opened.
-        var changeCount: UInt64 = 0
+        var counts = Counts()
         /// The value of ``present`` in the database.
         var stored: Presence
         /// The uploads that read the content file.

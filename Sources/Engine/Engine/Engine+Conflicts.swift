@@ -10,29 +10,42 @@ package enum ConflictResolution: String, CaseIterable, Sendable {
     case both
 }
 
+/// The result of a resolved conflict.
+package struct SettledConflict: Hashable, Sendable {
+    /// The path, from the mount point on, of the version that keeps the original name; for `.both`, that
+    /// of the local version beside it.
+    package var path: String
+    /// Whether the version that was given up is in the trash, or on its way to it; nil if there was none.
+    package var isInTrash: Bool?
+}
+
 extension Engine {
-    /// Resolves a conflict. The version that is given up goes to the trash, if all its bytes are local.
+    /// Resolves a conflict. The version that is given up goes to the trash, if all its bytes are local and fit
+    /// it.
     ///
     /// - Parameter inode: Either version.
-    /// - Returns: The path, from the mount point on, of the version that keeps the original name;
-    ///   for `.both`, that of the local version beside it.
     /// - Throws: `.changedRemotely` if the local version is to be kept, but bytes of it are lost;
     ///   `.noConflict` if only one version has the name; `.ambiguous` if several local
     ///   versions lie beside the remote's and none of them was named; `.isDirectory` if one version
     ///   is a directory, which cannot be replaced in one step.
     package func settleConflict(
         _ inode: InodeNumber, keeping resolution: ConflictResolution
-    ) async throws(EngineError) -> String {
+    ) async throws(EngineError) -> SettledConflict {
         let (ours, original) = try conflict(at: inode)
         try completed(do: requireReplaceable(ours, original, keeping: resolution))
+        let theirs = try completed(
+            do: store.read { try $0.dirent(original, in: ours.parent)?.inode })
+        var givenUp: InodeNumber?
         switch resolution {
         case .mine:
+            givenUp = theirs
             try await retrying { () throws(Blocked) in
                 try rename(
                     ours.name, in: ours.parent, to: original, in: ours.parent, mode: .replace,
                     keepsCopy: true)
             }
         case .theirs:
+            givenUp = ours.inode
             try await retrying { () throws(Blocked) in
                 guard try store.read({ try $0.dirent(original, in: ours.parent) }) != nil else {
                     throw .failure(
@@ -52,8 +65,13 @@ extension Engine {
                 .inode(ours.inode),
             ])
         }
-        let parent = try completed(do: store.read { try $0.path(of: ours.parent) })
-        return ObjectKey(parent).appending(resolution == .both ? ours.name : original).description
+        return try completed(
+            do: store.read { database in
+                let parent = ObjectKey(try database.path(of: ours.parent))
+                return SettledConflict(
+                    path: parent.appending(resolution == .both ? ours.name : original).description,
+                    isInTrash: try givenUp.map { try database.missingInTrash(among: [$0]).isEmpty })
+            })
     }
 
     /// A directory may contain items that are not part of the decision: the user removes it. A local version

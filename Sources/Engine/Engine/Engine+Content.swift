@@ -88,7 +88,7 @@ extension Engine {
         guard truncating else { return }
         do throws(Blocked) {
             if clearsSetID { try clearSetID(of: inode) }
-            try local.content.truncate(inode, to: 0)
+            try local.content.truncate(inode, to: 0, isOpening: true)
         } catch {
             local.content.release(inode, access: .write)
             // The kernel takes a failed open for no change, and keeps size and bytes.

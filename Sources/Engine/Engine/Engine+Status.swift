@@ -10,11 +10,14 @@ extension Engine {
     ///   - inode: Only pending items that concern it are counted, see ``Database/concerns(_:_:)``.
     ///   - limit: The maximum number of items returned.
     ///   - onlyActive: Whether to return only those pending items that failed or have a transfer.
+    ///   - request: If given, files that are open for writing count as sent once they are as they were at the
+    ///     request, whatever was written since.
     package func status(
-        below inode: InodeNumber, limit: Int, onlyActive: Bool = false
+        below inode: InodeNumber, limit: Int, onlyActive: Bool = false,
+        for request: SyncRequest? = nil
     ) throws(EngineError) -> EngineStatus {
         try completed { () throws(Blocked) in
-            let snapshot = ActivitySnapshot(self)
+            let snapshot = ActivitySnapshot(self, request)
             let localBytes = try local.space.cache.localBytes()
             let cacheBytesMax = try local.space.bound()
             var status = try store.read { database in
@@ -110,7 +113,7 @@ extension Engine {
         if inode == .root { summary.excluded = try database.excludedCount() }
         summary.transferring = UInt64(
             try snapshot.transfers.keys.count { try database.isPending($0, below: inode) })
-        for file in snapshot.openUnchanged {
+        for file in snapshot.openFiles {
             guard try database.isPending(file, below: inode),
                 var state = try snapshot.openState(of: file, database), !state.isHeld
             else { continue }
@@ -215,19 +218,6 @@ extension Engine {
     /// The bytes of files that have been fetched since the start.
     package var bytesReceived: UInt64 { transfer.downloader.fetched.total.withLock { $0 } }
 
-    /// Makes everything that concerns an inode due now, without settle time or backoff.
-    package func hasten(below inode: InodeNumber) throws(EngineError) {
-        try completed { () throws(Blocked) in
-            // A file that stays open for writing is uploaded in its current state.
-            let files = local.files.all
-            let open = try store.read { database in
-                try files.filter { try database.isPending($0.inode, below: inode) }
-            }
-            for file in open { file.state.withLock { $0.longWriter.request() } }
-            try local.agenda.hasten(below: inode)
-        }
-    }
-
     /// Returns the inode at a path from the mount point on.
     ///
     /// - Throws: `.notFound`, `.notDirectory`, and errors of a listing.
@@ -269,17 +259,22 @@ extension Engine {
 /// wait for a reader.
 private struct ActivitySnapshot {
     private(set) var transfers: [InodeNumber: Transfer] = [:]
-    /// Files that are open for writing, without changes since their last upload.
-    private(set) var openUnchanged: Set<InodeNumber> = []
+    /// Files that are open for writing.
+    private(set) var openFiles: Set<InodeNumber> = []
+    /// Those with changes since their last upload.
+    private var changed: Set<InodeNumber> = []
     /// Files that are uploaded only once they are not written for a while, or closed.
     private(set) var awaitingPause: Set<InodeNumber> = []
     /// The number of local bytes of each file that is being fetched.
     private(set) var bytesHere: [InodeNumber: UInt64] = [:]
+    private let request: SyncRequest?
 
-    init(_ engine: Engine) {
+    init(_ engine: Engine, _ request: SyncRequest? = nil) {
+        self.request = request
         for file in engine.local.files.all {
             file.state.withLock { state in
-                if state.isMarkedWriting, !state.isChanged { openUnchanged.insert(file.inode) }
+                if state.isMarkedWriting { openFiles.insert(file.inode) }
+                if state.isChanged { changed.insert(file.inode) }
                 if engine.local.content.snapshots.awaitsPause(state) {
                     awaitingPause.insert(file.inode)
                 }
@@ -290,12 +285,18 @@ private struct ActivitySnapshot {
     }
 
     /// Returns the state that a file would have after its close, if it is open for writing, without changes
-    /// since its last upload; nil otherwise.
+    /// since its last upload, or since the request; nil otherwise.
     func openState(of inode: InodeNumber, _ database: Database) throws -> SyncState? {
-        guard openUnchanged.contains(inode), transfers[inode] == nil,
-            var state = try database.syncState(of: inode)
-        else { return nil }
+        guard openFiles.contains(inode), var state = try database.syncState(of: inode) else {
+            return nil
+        }
         state.local?.isWriting = false
+        if changed.contains(inode) || transfers[inode] != nil {
+            guard let requested = request?.generations[inode],
+                let sent = state.synced?.generation, sent >= requested
+            else { return nil }
+            state.local?.generation = sent
+        }
         return state
     }
 }

@@ -76,15 +76,16 @@ final class Uploader: Sendable {
         }
     }
 
-    /// Whether a refusal may concern only the second step of a move: the copy exists, but another
-    /// client has replaced or deleted the original before the store could.
+    /// Whether a refusal may concern a move that has happened: its second step, if another client has replaced or
+    /// deleted the original of a copy before the store could, or a request that was repeated, as its answer
+    /// was lost.
     private func mayHaveMoved(
-        _ plan: SyncOperation, _ state: SyncState, refusedWith kind: ProviderError.Kind
+        _ plan: SyncOperation, refusedWith kind: ProviderError.Kind
     ) -> Bool {
-        guard state.kind == .file, mayBeHalfDone(plan, state) else { return false }
         switch plan {
-        case .move, .moveToTemporaryName: return [.changed, .missing, .wrongKind].contains(kind)
-        default: return false
+        case .move, .moveToTemporaryName:
+            [.changed, .missing, .exists, .wrongKind].contains(kind)
+        default: false
         }
     }
 
@@ -169,7 +170,7 @@ final class Uploader: Sendable {
     ) async throws {
         // Nothing became visible; another plan follows.
         if error.cause is UnwantedUpload { return }
-        if mayHaveMoved(plan, state, refusedWith: error.kind),
+        if mayHaveMoved(plan, refusedWith: error.kind),
             try await verifier.hasMoved(state.inode, from: place.key, to: place.destination)
         {
             return

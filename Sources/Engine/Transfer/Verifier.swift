@@ -75,8 +75,8 @@ struct Verifier: Sendable {
         return nil
     }
 
-    /// Recognises a refused move of a file whose copy is complete, and whose original is no longer
-    /// there.
+    /// Recognises a refused move that has happened nevertheless: the original is no longer there, or a copy
+    /// of it is in the way, so that it is superfluous.
     ///
     /// A temporary name proves nothing here: the store may have refused because it copied another
     /// version.
@@ -85,13 +85,23 @@ struct Verifier: Sendable {
     func hasMoved(
         _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey?
     ) async throws -> Bool {
-        guard let place, let state = try store.read({ try $0.syncState(of: inode) }),
-            let intent = state.intent
+        let names = gate.traits.names
+        guard let place, names.key(of: former) != names.key(of: place),
+            let state = try store.read({ try $0.syncState(of: inode) }), let intent = state.intent
         else { return false }
         let (object, there) = try await objects(at: place, former, kind: state.kind)
-        if let there, try isOurs(there, state) { return false }
-        let isMoved = try await isResult(
-            object, at: place, of: intent, state, trustsTemporaryNames: false)
+        let isMoved =
+            if let there, try isOurs(there, state) {
+                // Only bytes that have to be read prove a copy, so others of the same size are ruled out first.
+                if let object, mayBeModified(object, at: there.modified) {
+                    try await removeCopied(there, at: former, to: object, at: place, intent)
+                } else {
+                    false
+                }
+            } else {
+                try await isResult(
+                    object, at: place, of: intent, state, trustsTemporaryNames: false)
+            }
         guard isMoved, let object else { return false }
         try conclude(intent, inode, with: object)
         return true

@@ -3,6 +3,8 @@ import Engine
 /// The faults of a run: those of the remote, and whether it can be reached and accepts the
 /// credentials.
 struct FaultPlan {
+    /// Whether the HTTP client repeats requests, as often as their answers are lost.
+    var repeatsRequests = false
     var faults = SimulatedProviderFaults()
     private var isReachable = true
     /// Until when requests may fail after an outage: a probe has to find that the remote is back.
@@ -33,6 +35,7 @@ struct FaultPlan {
         case .setAuthorized(let isAuthorized): self.isAuthorized = isAuthorized
         default: break
         }
+        if repeatsRequests { faults[.repeated] = faults[.unreachableAfter] }
         if faults[.staleListing] > 0 { hadStaleListings = true }
     }
 

@@ -116,7 +116,7 @@ struct ProgramWriter {
         switch random.next(below: 8) {
         case 0, 1, 2: return .setFaults(perMille: rates[random.next(below: rates.count)])
         case 3:
-            let kinds = SimulatedProviderFaults.Kind.drawn
+            let kinds = SimulatedProviderFaults.Kind.ofSteps
             return .setFault(kinds[random.next(below: kinds.count)], perMille: 700)
         case 4: return .setAuthorized(random.next(below: 3) > 0)
         // Reachable more often than not.

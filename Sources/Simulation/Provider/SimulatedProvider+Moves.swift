@@ -14,7 +14,7 @@ extension SimulatedProvider {
                 key, to: destination, continues: continues, noteCopies)
         }
         guard let kind, kind != .directory, !settings.movesFilesAtOnce else {
-            return try change(isRepeatable: etag != nil) { tree throws(ProviderError) in
+            return try change(isRepeatable: true) { tree throws(ProviderError) in
                 try tree.move(key, etag: etag, to: destination, base: base)
             }
         }

@@ -5,8 +5,8 @@ package struct SimulatedProviderFaults: Sendable {
         case unreachableBefore
         /// A change is made, and its answer lost: the call fails as unreachable.
         case unreachableAfter
-        /// A file is changed, the answer lost, and the request repeated on another connection, as HTTP clients
-        /// do: the store may refuse it, as it is done already.
+        /// A file is changed or an item moved, the answer lost, and the request repeated on another connection, as
+        /// HTTP clients do: the store may refuse it, as it is done already.
         case repeated
         /// The store asks to be left alone, and nothing has happened.
         case busy
@@ -17,9 +17,9 @@ package struct SimulatedProviderFaults: Sendable {
         /// A listing shows the directory as at the listing before.
         case staleListing
 
-        /// Those of random programs. After a repeated move, the engine may still take its own result for
-        /// another client's.
-        static let drawn = allCases.filter { $0 != .repeated }
+        /// Those of the steps of a program. Requests are repeated in all of its run or never, see
+        /// ``FaultPlan/repeatsRequests``.
+        static let ofSteps = allCases.filter { $0 != .repeated }
     }
 
     private var rates: [Kind: Double] = [:]
@@ -31,10 +31,10 @@ package struct SimulatedProviderFaults: Sendable {
         rates = [kind: rate]
     }
 
-    /// Everything now and then, at one rate.
+    /// All those of steps, at one rate.
     package static func all(_ rate: Double) -> SimulatedProviderFaults {
         var faults = SimulatedProviderFaults()
-        for kind in Kind.drawn { faults[kind] = rate }
+        for kind in Kind.ofSteps { faults[kind] = rate }
         return faults
     }
 

@@ -25,6 +25,7 @@ struct ProgramRun {
         self.mount = mount
         self.program = program
         judge = program.scenario.isAlone ? ModelJudge(mount) : LossJudge(mount)
+        faultPlan.repeatsRequests = program.seed / 16 % 3 == 1
     }
 
     /// - Returns: See ``RandomProgram/run(logLines:)``.
@@ -122,7 +123,7 @@ struct ProgramRun {
 
     private func waitForRest() async throws {
         do {
-            try mount.engine.hasten(below: .root)
+            try mount.engine.hasten(below: [.root])
             _ = try await mount.waitForRest(within: .seconds(30))
         } catch {
             if !mount.life.isDead, !faultPlan.hadDiskFaults { throw error }
