@@ -65,6 +65,22 @@ extension MountedTests {
             }
         }
 
+        /// Goal: `apus unmount` does not end with 0 if a program changes its open file in the last moment.
+        @Test(.timeLimit(.minutes(2)))
+        func `is refused at once while a program writes, although all is sent so far`() throws {
+            try MountedFolder.with { folder in
+                let file = try OpenFile(folder.local("log"), O_WRONLY | O_CREAT)
+                try file.write([1])
+                let result = try Program.run(Apus.path, "unmount", folder.point)
+                #expect(result.status == 1 && result.errors.contains("in use"), "\(result)")
+                #expect(try Files.read(folder.remote("log")) == [1])
+                try file.write([2], at: 1)
+                try file.close()
+                try folder.unmount()
+                #expect(try Files.read(folder.remote("log")) == [1, 2])
+            }
+        }
+
         /// A command that ends a mount while its daemon is alive.
         enum OrderlyEnd: String, CaseIterable, CustomTestStringConvertible {
             case umount, fusermount, apus, signal

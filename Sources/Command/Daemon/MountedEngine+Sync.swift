@@ -38,7 +38,8 @@ extension MountedEngine {
                 if last.isInVain { return }
             }
             let before = await self.pendingProgress()
-            try await self.unmountIfUnused()
+            // A program that has a file open for writing may change and close it between two attempts.
+            try await self.unmountIfUnused(isPatient: now || before.open == nil)
             // This includes changes made since the last report.
             var last = await self.pendingProgress()
             if last.unverified != nil { last = before }

@@ -261,9 +261,11 @@ final class MountedEngine: MountService {
     }
 
     /// Unmounts if no program uses the folder.
-    func unmountIfUnused() async throws(ControlError) {
+    ///
+    /// - Parameter isPatient: Whether to try again for a moment while it is in use.
+    func unmountIfUnused(isPatient: Bool) async throws(ControlError) {
         do {
-            try await onOwnThread { [session] in try session.unmount() }
+            try await onOwnThread { [session] in try session.unmount(isPatient: isPatient) }
         } catch let error as MountError {
             throw ControlError(
                 .refused, what: "unmount \(options.mountPoint)", why: error.reason,

@@ -125,10 +125,11 @@ package final class FuseSession: Sendable {
     /// Blocks while the kernel writes back its cache; must not be called on FUSE threads or the
     /// executors.
     ///
+    /// - Parameter isPatient: Whether to try again for a moment while it is in use.
     /// - Throws: `.busy` if it is in use.
-    package func unmount() throws(MountError) {
+    package func unmount(isPatient: Bool = true) throws(MountError) {
         guard case .mounted = state.withLock({ $0 }) else { return }
-        try Mount.unmount(options.mountPoint)
+        try Mount.unmount(options.mountPoint, isPatient: isPatient)
         // A copy of the mount in another mount namespace, such as a container's, would keep the
         // session alive, and the daemon busy, as long as that namespace exists.
         stop()

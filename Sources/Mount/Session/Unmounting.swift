@@ -9,10 +9,12 @@ private let pauseMicroseconds: useconds_t = 100_000
 /// Unmounts a mount that is not in use: as root with the system call, else with `fusermount3`. Blocks for
 /// half a second at most.
 ///
-/// - Parameter path: Absolute, without symbolic links.
+/// - Parameters:
+///   - path: Absolute, without symbolic links.
+///   - isPatient: Whether to try again while it is in use.
 /// - Throws: `.busy`, `.helperMissing`, `.refused`.
-func unmount(_ path: String) throws(MountError) {
-    for _ in 1..<attemptsMax {
+func unmount(_ path: String, isPatient: Bool) throws(MountError) {
+    for _ in 1..<(isPatient ? attemptsMax : 1) {
         do throws(MountError) {
             return try unmountOnce(path)
         } catch {
