@@ -78,6 +78,9 @@ extension MountedTests {
                         result.output.contains("\(living.point): Everything is on the remote"),
                         "\(result)")
                     #expect(try Files.read(living.remote("new")) == [1])
+
+                    // The trash of a dead mount is read from its state.
+                    try Program.require(Apus.path, "trash", "list", dead.point)
                 }
             }
         }

@@ -9,6 +9,8 @@ extension MountedEngine {
     private static var waitingMax: Int { SyncMoment.waitingMax }
     /// The number of items among which a sync looks for uploads and failures.
     private static var syncItemsMax: Int { 1_000 }
+    /// How often an unmount syncs while programs go on changing files.
+    private static var unmountSyncsMax: Int { 3 }
     /// The number of items that wait for their turn in a report, and the time from which on they are of interest.
     private static var queuedMax: Int { 3 }
     private static var queuedAfter: Duration { .seconds(2) }
@@ -28,7 +30,9 @@ extension MountedEngine {
         now: Bool, timeout: Duration?
     ) -> AsyncThrowingStream<SyncProgress, any Error> {
         stream { report in
-            if !now {
+            var before = await self.pendingProgress()
+            // Changes since the last look are sent too.
+            for _ in 0..<Self.unmountSyncsMax where !now {
                 let last = try await self.syncBeforeUnmounting(timeout) { progress in
                     var progress = progress
                     // The last report follows the unmount.
@@ -36,10 +40,11 @@ extension MountedEngine {
                     report(progress)
                 }
                 if last.isInVain { return }
+                before = await self.pendingProgress()
+                if before.remaining == 0 { break }
             }
-            let before = await self.pendingProgress()
             // A program that has a file open for writing may change and close it between two attempts.
-            try await self.unmountIfUnused(isPatient: now || before.open == nil)
+            try await self.unmountIfUnused(isPatient: now || before.pending == 0)
             // This includes changes made since the last report.
             var last = await self.pendingProgress()
             if last.unverified != nil { last = before }

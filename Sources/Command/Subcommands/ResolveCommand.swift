@@ -41,7 +41,7 @@ struct ResolveCommand: AsyncParsableCommand {
                 switch report.isInTrash {
                 case true?: "; the other version is in the trash"
                 case false?:
-                    "; the other version is not in the trash, as not all of it was here, or it is too large"
+                    "; the other version is not in the trash: it is empty, too large, or was not all here"
                 case nil: ""
                 }
             Console.printLine("Kept \(keep) as \(report.path.singleLine)\(other).")

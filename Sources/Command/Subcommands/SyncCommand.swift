@@ -9,13 +9,13 @@ struct SyncCommand: AsyncParsableCommand {
         abstract: "Returns when everything below the paths is on the remote.",
         discussion: """
             Without a path, this applies to every mount; one whose daemon is dead does not keep it from \
-            the others. What programs go on writing to open files is not waited for. Items that cannot be \
-            sent are listed with the reason, at most 20 of them; the exit status is then 1. Failed \
-            attempts are repeated, but not waited for once nothing was sent for 30 seconds; they go on \
-            without this command. So does a deletion or a move that the remote has not answered for a \
-            minute. What is waited for is shown meanwhile, with how long it has been under way, or the \
-            reason and the next attempt. With --timeout, this ends after that time, for each mount; what \
-            still waits is listed with the reason, since when, and the next attempt.
+            the others. What programs go on writing to files that were open at its begin is not waited \
+            for. Items that cannot be sent are listed with the reason, at most 20 of them; the exit \
+            status is then 1. Failed attempts are repeated, but not waited for once nothing was sent for \
+            30 seconds; they go on without this command. So does a deletion or a move that the remote has \
+            not answered for a minute. What is waited for is shown meanwhile, with how long it has been \
+            under way, or the reason and the next attempt. With --timeout, this ends after that time, for \
+            each mount; what still waits is listed with the reason, since when, and the next attempt.
 
             EXAMPLES:
               apus sync ~/Cloud/Photos

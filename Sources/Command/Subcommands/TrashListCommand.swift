@@ -29,9 +29,14 @@ struct TrashListCommand: AsyncParsableCommand {
     func run() async throws {
         let daemons = try Daemons()
         var list = TrashList(isJSON: json)
+        var failure: (any Error)?
         if path.isEmpty {
-            try await daemons.targets(ofPathsOrAll: []).forEachMount {
-                try await list.show($0, below: "")
+            do {
+                try await daemons.targets(ofPathsOrAll: []).forEachMount {
+                    try await list.show($0, below: "")
+                }
+            } catch {
+                failure = error
             }
         }
         for text in path {
@@ -42,6 +47,7 @@ struct TrashListCommand: AsyncParsableCommand {
             try await list.show(place.target, below: place.path)
         }
         list.finish()
+        if let failure { throw failure }
     }
 
     /// - Returns: nil for a path that is in no mount, or in one without a daemon.
@@ -49,7 +55,9 @@ struct TrashListCommand: AsyncParsableCommand {
         _ text: String, _ daemons: Daemons
     ) throws -> (target: Daemons.Target, path: String)? {
         do {
-            return try daemons.formerPlace(text)
+            let place = try daemons.formerPlace(text)
+            _ = try place.target.client
+            return place
         } catch let error as ControlError
             where error.kind == .missing || error.kind == .unreachable
         {

@@ -128,7 +128,7 @@ struct UnmountCommand: AsyncParsableCommand {
         guard now else {
             throw CommandFailure(
                 what: "bring all of \(mountpoint) to the remote",
-                why: "programs changed "
+                why: "programs changed or closed "
                     + counted(last.remaining, "item", "items")
                     + " while it was unmounted; the mount is gone now",
                 remedy: "mount it again, which sends them")

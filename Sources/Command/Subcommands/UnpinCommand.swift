@@ -21,9 +21,18 @@ struct UnpinCommand: AsyncParsableCommand {
 
     func run() async throws {
         var unpinned: UInt64 = 0
-        for target in try Daemons().targets(of: path) {
-            unpinned += try await target.client.unpin(target.paths).unpinned
+        do {
+            try await Daemons().targets(of: path).forEachMount { target in
+                unpinned += try await target.client.unpin(target.paths).unpinned
+            }
+        } catch {
+            if unpinned > 0 { try report(unpinned) }
+            throw error
         }
+        try report(unpinned)
+    }
+
+    private func report(_ unpinned: UInt64) throws {
         if json { return try Console.printJSON(UnpinReport(unpinned: unpinned)) }
         Console.printLine(unpinned == 1 ? "Unpinned 1 item." : "Unpinned \(unpinned) items.")
     }

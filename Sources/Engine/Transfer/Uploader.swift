@@ -83,8 +83,7 @@ final class Uploader: Sendable {
         _ plan: SyncOperation, refusedWith kind: ProviderError.Kind
     ) -> Bool {
         switch plan {
-        case .move, .moveToTemporaryName:
-            [.changed, .missing, .exists, .wrongKind].contains(kind)
+        case .move, .moveToTemporaryName: [.changed, .missing, .wrongKind].contains(kind)
         default: false
         }
     }

@@ -75,10 +75,10 @@ struct Verifier: Sendable {
         return nil
     }
 
-    /// Recognises a refused move that has happened nevertheless: the original is no longer there, or a copy
-    /// of it is in the way, so that it is superfluous.
+    /// Recognises a refused move that has happened nevertheless: the original is no longer there.
     ///
-    /// A temporary name proves nothing here: the store may have refused because it copied another
+    /// An original that is still there stays, even if the same bytes are at the destination: the store may show
+    /// one object at both places. A temporary name proves nothing here: the store may have refused because it copied another
     /// version.
     ///
     /// - Returns: Whether it is one; then it is stored as moved.
@@ -90,18 +90,9 @@ struct Verifier: Sendable {
             let state = try store.read({ try $0.syncState(of: inode) }), let intent = state.intent
         else { return false }
         let (object, there) = try await objects(at: place, former, kind: state.kind)
-        let isMoved =
-            if let there, try isOurs(there, state) {
-                // Only bytes that have to be read prove a copy, so others of the same size are ruled out first.
-                if let object, mayBeModified(object, at: there.modified) {
-                    try await removeCopied(there, at: former, to: object, at: place, intent)
-                } else {
-                    false
-                }
-            } else {
-                try await isResult(
-                    object, at: place, of: intent, state, trustsTemporaryNames: false)
-            }
+        if let there, try isOurs(there, state) { return false }
+        let isMoved = try await isResult(
+            object, at: place, of: intent, state, trustsTemporaryNames: false)
         guard isMoved, let object else { return false }
         try conclude(intent, inode, with: object)
         return true

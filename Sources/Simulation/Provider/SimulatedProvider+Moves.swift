@@ -18,7 +18,11 @@ extension SimulatedProvider {
                 try tree.move(key, etag: etag, to: destination, base: base)
             }
         }
-        let copy = try change(isRepeatable: true) { tree throws(ProviderError) in
+        // Without a nonce, nothing would tell the copy that is in the way from another client's object.
+        let isRecognised = state.withLock {
+            kind == .file && (nonce ?? (try? $0.tree.node(key))?.nonce) != nil
+        }
+        let copy = try change(isRepeatable: isRecognised) { tree throws(ProviderError) in
             if let copy = tree.existingCopy(of: key, etag: etag, at: destination, nonce: nonce) {
                 return copy
             }
