@@ -91,19 +91,16 @@ struct PowerCutTests {
     func `bytes recorded during a sync are not taken for stored`(seed: UInt64) throws {
         let part = 100_000..<(100_000 + Self.new.count)
         try Self.run(seed: seed, isSynchronized: false) { it, inode in
-            let (engine, disk) = (it.engine, it.mount.disk)
-            let isRepeated = Mutex(false)
-            disk.setDuringSync {
+            let engine = it.engine
+            it.mount.disk.setDuringSync {
                 let result = Self.new.withUnsafeBytes { bytes in
                     Result { () throws(Blocked) in
                         try engine.write(inode, bytes, at: UInt64(part.lowerBound))
                     }
                 }
                 #expect(throws: Never.self) { try result.get() }
-                disk.setDuringSync { isRepeated.withLock { $0 = true } }
             }
             try engine.synchronize(inode)
-            #expect(isRepeated.withLock { $0 })
             try await Self.makeDatabaseDurable(it)
             let bytes = try await Self.bytesAfterCut(it)
             #expect(bytes.starts(with: Self.new), "it was synchronised")
